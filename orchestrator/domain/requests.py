@@ -1,0 +1,81 @@
+"""What a client asks for, whatever the dialect it asked in.
+
+The native, OpenAI and Anthropic layers each convert their wire models to these values; ``inference`` knows
+no others. Absent fields are ``None`` or empty; defaults are settled by ``inference``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.domain.chunks import ToolCall
+from orchestrator.domain.durations import KeepAlive
+from orchestrator.domain.formats import OutputFormat
+from orchestrator.domain.think import Think
+from orchestrator.domain.tools import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation. ``images`` are raw bytes of images or audio, in order."""
+
+    role: str
+    content: str = ""
+    thinking: str = ""
+    images: tuple[bytes, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_name: str = ""
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationRequest:
+    """What chat and generate have in common."""
+
+    model: str
+    """As the client wrote it; replies echo it."""
+    options: Mapping[str, Any]
+    """The raw ``options`` object; merged and checked by ``inference``."""
+    keep_alive: KeepAlive | None = None
+    think: Think | None = None
+    format: OutputFormat | None = None
+    truncate: bool = True
+    shift: bool | None = None
+    logprobs: bool = False
+    top_logprobs: int = 0
+    debug_render_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest(GenerationRequest):
+    """A conversation to be continued."""
+
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateRequest(GenerationRequest):
+    """A prompt to be completed."""
+
+    prompt: str = ""
+    suffix: str = ""
+    system: str = ""
+    template: str = ""
+    context: tuple[int, ...] | None = None
+    raw: bool = False
+    images: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedRequest:
+    """Texts to be turned into vectors."""
+
+    model: str
+    texts: tuple[str, ...]
+    options: Mapping[str, Any]
+    keep_alive: KeepAlive | None = None
+    truncate: bool = True
+    dimensions: int = 0

@@ -1,0 +1,190 @@
+"""Tool definitions as a client sends them, in the shape templates and renderers read.
+
+Only the keys of the native API survive: what else a schema holds is dropped before the model sees it.
+Source: ``api-native`` §8.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from orchestrator.errors import BadRequest
+
+T = TypeVar("T")
+
+
+class InvalidTool(BadRequest):
+    """A tool definition with a value of the wrong type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One parameter of a function, at any depth of the schema."""
+
+    any_of: tuple[Property, ...] = ()
+    types: tuple[str, ...] = ()
+    """Type names; the wire writes one name as a bare string."""
+    items: Any = None
+    """The raw JSON of ``items``, order of keys kept."""
+    description: str = ""
+    enum: tuple[Any, ...] = ()
+    properties: Mapping[str, Property] | None = None
+    required: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The schema of a function's arguments."""
+
+    type: str = ""
+    defs: Any = None
+    items: Any = None
+    required: tuple[str, ...] = ()
+    properties: Mapping[str, Property] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFunction:
+    """Name, purpose and parameters of a callable function."""
+
+    name: str = ""
+    description: str = ""
+    parameters: Parameters = Parameters()
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One entry of a request's ``tools``."""
+
+    type: str = ""
+    items: Any = None
+    function: ToolFunction = ToolFunction()
+
+
+def parse_tools(value: Any) -> tuple[Tool, ...]:
+    """Read the ``tools`` member of a request; ``None`` is no tools. Raises ``InvalidTool``."""
+    if value is None:
+        return ()
+    return tuple(parse_tool(entry) for entry in _typed(value, list, "tools"))
+
+
+def parse_tool(value: Any) -> Tool:
+    """Read one tool definition. Raises ``InvalidTool`` on a value of the wrong type."""
+    tool = _object(value, "tools")
+    function = _object(tool.get("function"), "tools.function")
+    parameters = _object(function.get("parameters"), "tools.function.parameters")
+    return Tool(
+        type=_string(tool.get("type"), "tools.type"),
+        items=tool.get("items"),
+        function=ToolFunction(
+            name=_string(function.get("name"), "tools.function.name"),
+            description=_string(function.get("description"), "tools.function.description"),
+            parameters=Parameters(
+                type=_string(parameters.get("type"), "tools.function.parameters.type"),
+                defs=parameters.get("$defs"),
+                items=parameters.get("items"),
+                required=_strings(parameters.get("required"), "tools.function.parameters.required"),
+                properties=_properties(parameters.get("properties")),
+            ),
+        ),
+    )
+
+
+def tool_json(tool: Tool) -> dict[str, Any]:
+    """The tool as the JSON object the engine and templates get, keys in the fixed order of the wire."""
+    out: dict[str, Any] = {"type": tool.type}
+    if tool.items is not None:
+        out["items"] = tool.items
+    out["function"] = function_json(tool.function)
+    return out
+
+
+def function_json(function: ToolFunction) -> dict[str, Any]:
+    """The ``function`` object of a tool; an empty description is left out."""
+    out: dict[str, Any] = {"name": function.name}
+    if function.description:
+        out["description"] = function.description
+    out["parameters"] = parameters_json(function.parameters)
+    return out
+
+
+def parameters_json(parameters: Parameters) -> dict[str, Any]:
+    """The ``parameters`` object; ``type`` and ``properties`` are always written."""
+    out: dict[str, Any] = {"type": parameters.type}
+    if parameters.defs is not None:
+        out["$defs"] = parameters.defs
+    if parameters.items is not None:
+        out["items"] = parameters.items
+    if parameters.required:
+        out["required"] = list(parameters.required)
+    out["properties"] = (
+        None
+        if parameters.properties is None
+        else {name: property_json(prop) for name, prop in parameters.properties.items()}
+    )
+    return out
+
+
+def property_json(prop: Property) -> dict[str, Any]:
+    """One property as JSON, empty members left out, one type name as a bare string."""
+    out: dict[str, Any] = {}
+    if prop.any_of:
+        out["anyOf"] = [property_json(branch) for branch in prop.any_of]
+    if prop.types:
+        out["type"] = prop.types[0] if len(prop.types) == 1 else list(prop.types)
+    if prop.items is not None:
+        out["items"] = prop.items
+    if prop.description:
+        out["description"] = prop.description
+    if prop.enum:
+        out["enum"] = list(prop.enum)
+    if prop.properties:
+        out["properties"] = {name: property_json(inner) for name, inner in prop.properties.items()}
+    if prop.required:
+        out["required"] = list(prop.required)
+    return out
+
+
+def _properties(value: Any) -> dict[str, Property] | None:
+    if value is None:
+        return None
+    return {name: _property(prop) for name, prop in _object(value, "properties").items()}
+
+
+def _property(value: Any) -> Property:
+    prop = _object(value, "properties")
+    types = prop.get("type")
+    return Property(
+        any_of=tuple(_property(branch) for branch in _typed(prop.get("anyOf") or [], list, "anyOf")),
+        types=(types,) if isinstance(types, str) else _strings(types, "type"),
+        items=prop.get("items"),
+        description=_string(prop.get("description"), "description"),
+        enum=tuple(_typed(prop.get("enum") or [], list, "enum")),
+        properties=_properties(prop.get("properties")),
+        required=_strings(prop.get("required"), "required"),
+    )
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    return {} if value is None else _typed(value, dict, where)
+
+
+def _string(value: Any, where: str) -> str:
+    return "" if value is None else _typed(value, str, where)
+
+
+def _strings(value: Any, where: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return tuple(_string(entry, where) for entry in _typed(value, list, where))
+
+
+def _typed(value: Any, kind: type[T], where: str) -> T:
+    if not isinstance(value, kind):
+        raise InvalidTool(f"{where}: expected {_JSON_NAME[kind]}, got {type(value).__name__}")
+    return value
+
+
+_JSON_NAME: Mapping[type, str] = {list: "an array", dict: "an object", str: "a string"}

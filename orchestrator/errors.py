@@ -1,0 +1,76 @@
+"""The errors we raise on purpose.
+
+::
+
+    OrchestratorError                 root; str() is written for a person
+    ├── BadRequest                    the client asked for something that cannot be (400)
+    ├── NotFound                      a model or blob that is not there (404)
+    ├── Forbidden                     refused by policy (403)
+    ├── QueueFull                     too many requests wait already (503)
+    ├── RequestCanceled               the client went away while it waited (499)
+    ├── EngineRefused                 the engine answered with an HTTP error; carries its status
+    ├── RunnerFailed                  the engine could not start, died or broke off (500)
+    └── StoreError                    the disk said no (500)
+
+Packages add leaves in their own ``errors.py``. A class exists because someone catches it or answers with
+another status. Status codes and bodies are chosen in ``api/errors.py`` alone.
+"""
+
+from __future__ import annotations
+
+
+class OrchestratorError(Exception):
+    """Root of every error we raise on purpose; str() is written for a person."""
+
+    hint: str | None = None
+    """What to do about it; for the log and the command line, never on the wire."""
+
+
+class BadRequest(OrchestratorError):
+    """The request cannot be served as it is; trying again does not help."""
+
+
+class NotFound(OrchestratorError):
+    """A model or blob that is not there."""
+
+
+class Forbidden(OrchestratorError):
+    """Refused by policy: cloud features, origins, hosts."""
+
+
+class QueueFull(OrchestratorError):
+    """More requests wait for a runner than ``OLLAMA_MAX_QUEUE`` allows."""
+
+    hint = "send fewer requests at once, or raise OLLAMA_MAX_QUEUE"
+
+    def __init__(self) -> None:
+        super().__init__("server busy, please try again.  maximum pending requests exceeded")
+
+
+class RequestCanceled(OrchestratorError):
+    """The client went away, or the daemon stops, while the request waited."""
+
+    def __init__(self) -> None:
+        super().__init__("request canceled")
+
+
+class EngineRefused(OrchestratorError):
+    """The engine answered a call with an HTTP error; ``status`` and text are passed on."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class RunnerFailed(OrchestratorError):
+    """The engine could not start, died, or broke off in the middle of an answer."""
+
+    hint = "try a smaller num_ctx, or a smaller quantization of the model"
+
+    def __init__(self, message: str, *, out_of_memory: bool = False) -> None:
+        super().__init__(message)
+        self.out_of_memory = out_of_memory
+
+
+class StoreError(OrchestratorError):
+    """Reading or writing the model store failed."""
