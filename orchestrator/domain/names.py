@@ -41,7 +41,7 @@ _GRAMMAR = {
 
 
 class InvalidName(BadRequest):
-    """A text that names no model; ``text`` is what was given, ``part`` and ``value`` what is wrong with it."""
+    """A text that names no model: ``part`` of ``text`` is ``value``, which cannot be."""
 
     def __init__(self, text: str, part: str, value: str) -> None:
         super().__init__("invalid model name")
