@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from orchestrator.errors import OrchestratorError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +23,24 @@ class SchemaFormat:
 
 
 OutputFormat = JsonFormat | SchemaFormat
+
+
+class InvalidFormat(OrchestratorError):
+    """A ``format`` that is neither ``"json"`` nor a schema (status 500 on the wire, as Ollama answers)."""
+
+    def __init__(self, value: Any) -> None:
+        shown = json.dumps(json.dumps(value, ensure_ascii=False, separators=(",", ":")), ensure_ascii=False)
+        super().__init__(f'invalid format: {shown}; expected "json" or a valid JSON Schema object')
+
+
+def parse_format(value: Any) -> OutputFormat | None:
+    """Read the ``format`` of a native request; null and an empty text are none. Raises ``InvalidFormat``."""
+    match value:
+        case None | "":
+            return None
+        case "json":
+            return JsonFormat()
+        case dict():
+            return SchemaFormat(value)
+        case _:
+            raise InvalidFormat(value)

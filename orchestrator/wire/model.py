@@ -1,0 +1,181 @@
+"""The base of wire models: how a JSON object is matched to fields, and how empty fields are left out.
+
+Names of fields match whatever their case, a ``null`` is as good as nothing, unknown keys are passed over. Types
+are strict: an integer is a number written without fraction and exponent, ``"1"`` is no number, ``1`` no Boolean.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from orchestrator.errors import BadRequest
+from orchestrator.wire.json import dumps, loads
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+M = TypeVar("M", bound="Wire")
+
+
+class MissingBody(BadRequest):
+    """A request without a body where one is needed."""
+
+    def __init__(self) -> None:
+        super().__init__("missing request body")
+
+
+class InvalidBody(BadRequest):
+    """A body whose values have the wrong types."""
+
+
+class Mark(Enum):
+    """What is special about a field, beyond its type."""
+
+    OMIT_EMPTY = "not written when false, zero or empty"
+    OMIT_NONE = "not written when None"
+    OMIT_UNSET = "not written when it was not given; a null is kept"
+    NULLABLE = "a null is a value of its own"
+
+
+OmitEmpty = Annotated[T, Mark.OMIT_EMPTY]
+OmitNone = Annotated[T, Mark.OMIT_NONE]
+OmitUnset = Annotated[T, Mark.OMIT_UNSET]
+Nullable = Annotated[T, Mark.NULLABLE]
+
+
+class Wire(BaseModel):
+    """One JSON object of a peer, field for field."""
+
+    model_config = ConfigDict(
+        strict=True, extra="ignore", frozen=True, serialize_by_alias=True, validate_by_name=True
+    )
+
+    known_names: ClassVar[frozenset[str]] = frozenset()
+    _spellings: ClassVar[Mapping[str, str]] = {}
+    _keeps_null: ClassVar[frozenset[str]] = frozenset()
+    _omissions: ClassVar[tuple[tuple[str, str, Mark], ...]] = ()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        marked = [
+            (name, field.alias or name, mark)
+            for name, field in cls.model_fields.items()
+            for mark in field.metadata
+            if isinstance(mark, Mark)
+        ]
+        names = [field.alias or name for name, field in cls.model_fields.items()]
+        cls.known_names = frozenset(names)
+        cls._spellings = {name.casefold(): name for name in names}
+        cls._keeps_null = frozenset(
+            alias for _, alias, mark in marked if mark in (Mark.NULLABLE, Mark.OMIT_UNSET)
+        )
+        cls._omissions = tuple(entry for entry in marked if entry[2] is not Mark.NULLABLE)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _match_names(cls, value: Any) -> Any:
+        if value is None:
+            return {}
+        if type(value) is not dict or (value.keys() <= cls.known_names and None not in value.values()):
+            return value
+        members: dict[str, Any] = {}
+        for key, item in value.items():
+            name = key if key in cls.known_names else cls._spellings.get(key.casefold(), key)
+            if item is not None or name in cls._keeps_null:
+                members[name] = item
+        return members
+
+    @model_serializer(mode="wrap")
+    def _leave_out(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = handler(self)
+        for name, alias, mark in self._omissions:
+            match mark:
+                case Mark.OMIT_EMPTY:
+                    drop = not members[alias]
+                case Mark.OMIT_NONE:
+                    drop = members[alias] is None
+                case _:
+                    drop = name not in self.model_fields_set
+            if drop:
+                del members[alias]
+        return members
+
+
+def decode_body(raw: bytes, model: type[M]) -> M:
+    """The request in ``raw``; warns of unknown keys. Raises ``MissingBody``, ``MalformedJson``, ``InvalidBody``."""
+    if not raw or raw.isspace():
+        raise MissingBody
+    return decode(loads(raw), model)
+
+
+def decode(value: Any, model: type[M]) -> M:
+    """A JSON value as ``model``. Raises ``InvalidBody``; warns of unknown keys at the top."""
+    if type(value) is dict and not value.keys() <= model.known_names:
+        _warn_of_unknown_keys(value, model)
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise InvalidBody(_complaint(error)) from error
+
+
+def encode(value: Wire) -> bytes:
+    """``value`` as compact JSON, empty members left out where the peer leaves them out."""
+    return dumps(value.model_dump())
+
+
+def _warn_of_unknown_keys(value: Mapping[str, Any], model: type[Wire]) -> None:
+    unknown = [key for key in value if key.casefold() not in model._spellings]
+    if unknown:
+        logger.warning(
+            "unknown keys in request ignored: %s", ", ".join(unknown), extra={"request": model.__name__}
+        )
+
+
+_EXPECTED: Mapping[str, str] = {
+    "string_type": "a string",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+
+
+def _complaint(error: ValidationError) -> str:
+    """What is wrong with the first bad value, and where it stands."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+    expected = _EXPECTED.get(first["type"])
+    what = f"expected {expected}, got {_kind(first['input'])}" if expected else first["msg"]
+    return f"invalid request: {where.lstrip('.') or 'body'}: {what}"
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
