@@ -155,10 +155,10 @@ def _properties(value: Any) -> dict[str, Property] | None:
 
 def _property(value: Any) -> Property:
     prop = _object(value, "properties")
-    types = prop.get("type")
+    types = prop.get("type", [])
     return Property(
         any_of=tuple(_property(branch) for branch in _typed(prop.get("anyOf") or [], list, "anyOf")),
-        types=(types,) if isinstance(types, str) else _strings(types, "type"),
+        types=(types or "",) if types is None or isinstance(types, str) else _strings(types, "type"),
         items=prop.get("items"),
         description=_string(prop.get("description"), "description"),
         enum=tuple(_typed(prop.get("enum") or [], list, "enum")),
