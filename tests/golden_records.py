@@ -1,12 +1,12 @@
 """Recorded cases: inputs and the results that are right for them, one JSON object per line.
 
-A record has ``id``, ``in`` and a result (``out``, ``error``, or ``status`` with ``body``); what the other members mean:
+A record has ``id``, ``in`` and a result: ``out``, ``error``, or ``status`` with ``body``. Its other members:
 
 - ``right``: each of its keys replaces the same key of the record, ``records`` has done so already;
 - ``also``: another result that is as good;
 - ``free``: dotted paths whose exact value does not count, though one must be there.
 
-The folder is ``tests/golden``, or the one named by ``ORCH_GOLDEN``. A file may be kept compressed, as ``.jsonl.gz``.
+The folder is ``tests/golden``, or the one named by ``ORCH_GOLDEN``. A file may be compressed (``.jsonl.gz``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def cases(relative_path: str) -> list[Any]:
 params = cases
 
 
-def matches(record: Mapping[str, Any], actual: Mapping[str, Any], masks: Mapping[str, str] | None = None) -> bool:
+def matches(
+    record: Mapping[str, Any], actual: Mapping[str, Any], masks: Mapping[str, str] | None = None
+) -> bool:
     """Whether ``actual``, an object with the result's keys, is what ``record`` wants or ``also`` allows."""
     free = record.get("free", ())
     return any(same(wanted, actual, free=free, masks=masks) for wanted in wanted_results(record))
@@ -72,7 +74,7 @@ def same(
 ) -> bool:
     """Whether two JSON values are equal: 2 is 2.0, true is not 1, ``<ANY>`` in a text stands for any text.
 
-    ``masks`` are replaced in the expected texts; the values at the dotted paths of ``free`` need only be there.
+    ``masks`` are replaced in the expected texts; what the dotted paths of ``free`` lead to need only be there.
     """
     if path in free:
         return actual is not None
@@ -102,7 +104,8 @@ def _same_text(expected: str, actual: str, masks: Mapping[str, str]) -> bool:
 
 
 def _righted(record: Record) -> Record:
-    return record | record.get("right", {})
+    right: Record = record.get("right", {})
+    return record | right
 
 
 def _lines(path: Path) -> list[str]:

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -60,7 +59,7 @@ def _first_part(rest: str, whole: str) -> tuple[int, str]:
     number = _NUMBER.match(rest)
     assert number is not None
     digits, decimals = number[1], number[2] or ""
-    if not digits and not decimals:
+    if not digits and not decimals or len(digits.lstrip("0")) > len(str(MAX_NS)):
         raise _invalid(whole)
     unit = _UNIT.match(rest, number.end())
     assert unit is not None
@@ -69,10 +68,9 @@ def _first_part(rest: str, whole: str) -> tuple[int, str]:
     scale = _UNITS.get(unit[0])
     if scale is None:
         raise InvalidDuration(f"time: unknown unit {_quoted(unit[0])} in duration {_quoted(whole)}")
-    if len(digits) > 20 and int(digits.lstrip("0")[:21] or "0") > MAX_NS:
-        raise _invalid(whole)
-    decimals = decimals[:18]
-    return int(digits or "0") * scale + int(decimals or "0") * scale // 10 ** len(decimals), rest[unit.end() :]
+    decimals = decimals[:18]  # more say nothing: the greatest unit has 3.6e12 nanoseconds
+    ns = int(digits.lstrip("0") or "0") * scale + int(decimals or "0") * scale // 10 ** len(decimals)
+    return ns, rest[unit.end() :]
 
 
 def format_duration(ns: int) -> str:
@@ -100,7 +98,7 @@ def _decimal(value: int, scale: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive:
-    """How long an idle runner stays loaded, in nanoseconds: 0 is not at all, the greatest duration is for ever."""
+    """How long an idle runner stays loaded: 0 is not at all, the greatest duration is for ever."""
 
     ns: int
 
@@ -128,7 +126,7 @@ class KeepAlive:
 
     @classmethod
     def _of_seconds(cls, seconds: float) -> KeepAlive:
-        if seconds < 0 or seconds >= MAX_NS / SECOND_NS:
+        if not 0 <= seconds < MAX_NS / SECOND_NS:
             return cls.FOREVER
         return cls(math.trunc(seconds * SECOND_NS))
 
@@ -158,5 +156,13 @@ def _invalid(text: str) -> InvalidDuration:
 
 
 def _quoted(text: str) -> str:
-    """``text`` as Go's ``time`` package quotes it: every byte outside ASCII as ``\\xNN``."""
-    return json.dumps(text)
+    """``text`` as Go's ``time`` package quotes it: what is not plain ASCII as ``\\xNN``."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if " " <= character < "\x80":
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogatepass"))
