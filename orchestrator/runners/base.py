@@ -35,6 +35,8 @@ class CompletionCall:
     """How many alternatives per token; ``None`` is no log probabilities at all."""
     preserved_tokens: tuple[str, ...] = ()
     media: tuple[bytes, ...] = ()
+    leading_bos: str = ""
+    """Text the renderer puts in front of every prompt; cut off where the tokenizer adds it by itself."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further members of the engine's request (``logit_bias`` …), as they are."""
 

@@ -1,0 +1,316 @@
+"""What llama-server streams, turned into items: one decoder per answer, fed with bytes as they come.
+
+This runs once per token. Everything one read brought is decoded in one pass: one JSON array for all its events,
+then one ``Chunk`` each.
+
+Source: ``llama-server`` §7.2, §7.3, §8.1; ``prompts`` §1.9, §1.10.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from orchestrator.domain.chunks import (
+    Chunk,
+    Done,
+    DoneReason,
+    Item,
+    StopDetail,
+    TokenLogprob,
+    ToolCall,
+    TopLogprob,
+    Usage,
+)
+from orchestrator.errors import RunnerFailed
+from orchestrator.runners.out_of_memory import says_out_of_memory
+from orchestrator.runners.sse import EventDecoder, EventTooLong
+
+Frame = Mapping[str, Any]
+
+_REPEAT_LIMIT = 30
+"""Equal pieces in a row, after the first, that are let through."""
+_NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What of the answer's fine print depends on the request."""
+
+    budget: int | None = None
+    """The ``n_predict`` that was sent; ``None`` is no limit."""
+    top_logprobs: int | None = None
+    """As in the call: ``None`` is no log probabilities, 0 none but the token's own."""
+    has_stop: bool = False
+
+
+class CompletionDecoder:
+    """Reads the stream of ``/completion``. ``done`` is set once the final frame has come."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.done: Done | None = None
+        self._wanted = wanted
+        self._events = EventDecoder()
+        self._last_piece = ""
+        self._repeats = 0
+
+    def feed(self, data: bytes) -> list[Item]:
+        """The chunks that ``data`` completes. Raises ``RunnerFailed``."""
+        return self._decode(_payloads(self._events, data, "llama-server response"))
+
+    def close(self) -> list[Item]:
+        """The stream has ended: what was still held back."""
+        return self._decode(self._events.close())
+
+    def _decode(self, payloads: Sequence[bytes]) -> list[Item]:
+        items: list[Item] = []
+        if not payloads or self.done is not None:
+            return items
+        wants_logprobs = self._wanted.top_logprobs is not None
+        for frame in _frames(payloads, "llama-server response"):
+            content = frame.get("content") or ""
+            if frame.get("stop"):
+                if content or wants_logprobs and frame.get("completion_probabilities"):
+                    items.append(self._chunk(frame, content))
+                self.done = self._ending(frame)
+                break
+            if not content:
+                if error := frame.get("error"):
+                    raise _failure("llama-server error", error)
+                continue
+            piece = content.strip()
+            if piece != self._last_piece:
+                self._last_piece = piece
+                self._repeats = 0
+            elif piece:
+                self._repeats += 1
+                if self._repeats > _REPEAT_LIMIT:
+                    self.done = Done(DoneReason.STOP, _usage(frame.get("timings")), StopDetail.REPEAT)
+                    break
+            items.append(self._chunk(frame, content) if wants_logprobs else Chunk(content))
+        return items
+
+    def _chunk(self, frame: Frame, content: str) -> Chunk:
+        return Chunk(content, logprobs=_logprobs(frame.get("completion_probabilities"), self._wanted))
+
+    def _ending(self, frame: Frame) -> Done:
+        usage = _usage(frame.get("timings"))
+        match frame.get("stop_type"):
+            case "limit":
+                detail = StopDetail.WINDOW if frame.get("truncated") else _limit(usage, self._wanted)
+                return Done(DoneReason.LENGTH, usage, detail)
+            case "word":
+                word = frame.get("stopping_word") or ""
+                return Done(DoneReason.STOP, usage, StopDetail.STOP_SEQUENCE, word)
+            case "eos":
+                return Done(DoneReason.STOP, usage, StopDetail.EOS)
+            case _:
+                return Done(DoneReason.STOP, usage)
+
+
+@dataclass(slots=True)
+class _CallInParts:
+    """A tool call whose name, id and arguments come in pieces."""
+
+    id: list[str] = field(default_factory=list)
+    name: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+
+    def add(self, delta: Mapping[str, Any]) -> None:
+        function = delta.get("function") or {}
+        self.id.append(delta.get("id") or "")
+        self.name.append(function.get("name") or "")
+        self.arguments.append(function.get("arguments") or "")
+
+    def whole(self, index: int) -> ToolCall:
+        name = "".join(self.name)
+        return ToolCall(name, _arguments(name, "".join(self.arguments)), index, "".join(self.id))
+
+
+class ChatDecoder:
+    """Reads the stream of ``/v1/chat/completions``. ``done`` is set once the final frame has come."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.done: Done | None = None
+        self._wanted = wanted
+        self._events = EventDecoder()
+        self._calls: dict[int, _CallInParts] = {}
+
+    def feed(self, data: bytes) -> list[Item]:
+        """The chunks that ``data`` completes. Raises ``RunnerFailed``."""
+        return self._decode(_payloads(self._events, data, "llama-server chat response"))
+
+    def close(self) -> list[Item]:
+        """The stream has ended: what was still held back."""
+        return self._decode(self._events.close())
+
+    def _decode(self, payloads: Sequence[bytes]) -> list[Item]:
+        payloads = [payload for payload in payloads if payload.rstrip() != b"[DONE]"]
+        items: list[Item] = []
+        if not payloads:
+            return items
+        wants_logprobs = self._wanted.top_logprobs is not None
+        for frame in _frames(payloads, "llama-server chat response"):
+            if error := frame.get("error"):
+                raise _failure("llama-server chat error", error)
+            choices = frame.get("choices")
+            if self.done is not None:
+                self._read_late_usage(frame)
+                continue
+            if not choices:
+                continue
+            choice = choices[0]
+            delta = choice.get("delta") or {}
+            for call in delta.get("tool_calls") or ():
+                self._calls.setdefault(call.get("index") or 0, _CallInParts()).add(call)
+            content = delta.get("content") or ""
+            thinking = delta.get("reasoning_content") or ""
+            logprobs = _chat_logprobs(choice, self._wanted) if wants_logprobs else ()
+            if content or thinking or logprobs:
+                items.append(Chunk(content, thinking, (), logprobs))
+            if reason := choice.get("finish_reason"):
+                items += self._finish(reason, frame)
+        return items
+
+    def _finish(self, reason: str, frame: Frame) -> list[Item]:
+        usage = _usage(frame.get("timings"))
+        if reason == "length":
+            self.done = Done(DoneReason.LENGTH, usage, _limit(usage, self._wanted))
+        else:
+            # the frame does not tell a stop string from the end of the model's turn
+            detail = StopDetail.UNKNOWN if self._wanted.has_stop else StopDetail.EOS
+            self.done = Done(DoneReason.STOP, usage, detail)
+        calls = tuple(
+            call.whole(place) for place, (_, call) in enumerate(sorted(self._calls.items(), key=_by_index))
+        )
+        return [Chunk(tool_calls=calls)] if calls else []
+
+    def _read_late_usage(self, frame: Frame) -> None:
+        """With ``include_usage`` the timings come in a frame after the finishing one."""
+        if self.done is not None and self.done.usage == Usage() and (timings := frame.get("timings")):
+            done = self.done
+            self.done = Done(done.reason, _usage(timings), done.detail, done.stop_sequence)
+
+
+Decoder = CompletionDecoder | ChatDecoder
+
+
+def _by_index(entry: tuple[int, _CallInParts]) -> int:
+    return entry[0]
+
+
+def _payloads(events: EventDecoder, data: bytes, what: str) -> list[bytes]:
+    try:
+        return events.feed(data)
+    except EventTooLong as error:
+        raise RunnerFailed(f"{what} {error}") from error
+
+
+def _frames(payloads: Sequence[bytes], what: str) -> list[Frame]:
+    """The JSON objects of all payloads."""
+    try:
+        frames: list[Frame] = orjson.loads(b"[%b]" % b",".join(payloads))
+    except orjson.JSONDecodeError:
+        frames = [_frame(payload, what) for payload in payloads]
+    return frames
+
+
+def _frame(payload: bytes, what: str) -> Frame:
+    """One JSON object, more patient with odd text than the fast reader. Raises ``RunnerFailed``."""
+    try:
+        # halves of surrogate pairs and bytes that are no UTF-8 become replacement characters
+        text = payload.decode(errors="replace")
+        frame = json.loads(text, object_hook=_mended)
+    except ValueError as error:
+        raise RunnerFailed(f"error unmarshalling {what}: {error}") from error
+    if not isinstance(frame, dict):
+        raise RunnerFailed(f"error unmarshalling {what}: an object was expected")
+    return frame
+
+
+def _mended(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: _without_halves(entry) for key, entry in value.items()}
+
+
+def _without_halves(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _failure(what: str, error: Any) -> RunnerFailed:
+    """An error frame in the middle of a stream."""
+    message = error.get("message") if isinstance(error, Mapping) else error
+    text = f"{what}: {message}"
+    return RunnerFailed(text, out_of_memory=says_out_of_memory(text))
+
+
+def _limit(usage: Usage, wanted: Wanted) -> StopDetail:
+    """Which limit was met, told by the count of tokens."""
+    within_budget = wanted.budget is None or usage.completion_tokens < wanted.budget
+    return StopDetail.WINDOW if within_budget else StopDetail.BUDGET
+
+
+def _usage(timings: Mapping[str, Any] | None) -> Usage:
+    if not timings:
+        return Usage()
+    cached = timings.get("cache_n") or 0
+    return Usage(
+        prompt_tokens=cached + (timings.get("prompt_n") or 0),
+        cached_tokens=cached,
+        prompt_duration_ns=int((timings.get("prompt_ms") or 0) * _NS_PER_MS),
+        completion_tokens=timings.get("predicted_n") or 0,
+        completion_duration_ns=int((timings.get("predicted_ms") or 0) * _NS_PER_MS),
+        draft_tokens=timings.get("draft_n") or 0,
+        draft_accepted=timings.get("draft_n_accepted") or 0,
+    )
+
+
+def _chat_logprobs(choice: Mapping[str, Any], wanted: Wanted) -> tuple[TokenLogprob, ...]:
+    return _logprobs((choice.get("logprobs") or {}).get("content"), wanted)
+
+
+def _logprobs(entries: Sequence[Mapping[str, Any]] | None, wanted: Wanted) -> tuple[TokenLogprob, ...]:
+    if not entries:
+        return ()
+    return tuple(
+        TokenLogprob(
+            entry.get("token") or "",
+            _logprob(entry),
+            tuple(
+                TopLogprob(top.get("token") or "", _logprob(top))
+                for top in entry.get("top_logprobs") or entry.get("top_probs") or ()
+            )
+            if wanted.top_logprobs
+            else (),
+        )
+        for entry in entries
+    )
+
+
+def _logprob(entry: Mapping[str, Any]) -> float:
+    value = entry.get("logprob")
+    return float((entry.get("prob") if value is None else value) or 0.0)
+
+
+def _arguments(name: str, text: str) -> Mapping[str, Any]:
+    """The arguments of a tool call, exact integers kept. Raises ``RunnerFailed``."""
+    if not text.strip():
+        return {}
+    try:
+        arguments = json.loads(text)
+    except ValueError as error:
+        raise _invalid_arguments(name, str(error)) from error
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, dict):
+        raise _invalid_arguments(name, "an object was expected")
+    return arguments
+
+
+def _invalid_arguments(name: str, why: str) -> RunnerFailed:
+    return RunnerFailed(f'llama-server returned invalid tool call arguments for "{name}": {why}')
