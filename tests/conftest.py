@@ -1,0 +1,64 @@
+"""What every test is held to: records to run on, nothing leaked, no blocking of the event loop."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from blockbuster import blockbuster_ctx
+from hypothesis import settings
+
+from tests.golden_records import FOLDER, folders
+
+settings.register_profile("orch", deadline=None, max_examples=60)
+settings.load_profile("orch")
+
+_PROC = Path("/proc/self")
+
+
+def pytest_sessionstart() -> None:
+    """Refuse to run without any records, for the tests that read them would all be skipped."""
+    if not folders():
+        raise pytest.UsageError(f"no folders of recorded cases in {FOLDER}; is ORCH_GOLDEN right?")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def event_loop_is_not_blocked() -> Iterator[None]:
+    """Fail a call that blocks the event loop, when it comes from our code."""
+    with blockbuster_ctx("orchestrator") as detector:
+        # starting a program waits until it has been replaced by exec; asyncio's own way does the same
+        detector.functions["os.read"].can_block_in("subprocess.py", {"_execute_child"})
+        yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_leaked() -> Iterator[None]:
+    """Fail a test after which more descriptors are open, or more child processes live, than before."""
+    descriptors, children = _open_descriptors(), _children()
+    yield
+    if _open_descriptors().keys() - descriptors.keys():
+        gc.collect()  # what only a reference cycle keeps open is closed by the collector
+    leaked = {number: name for number, name in _open_descriptors().items() if number not in descriptors}
+    assert not leaked, f"descriptors left open: {leaked}"
+    left = _children() - children
+    assert not left, f"child processes left: {left}"
+
+
+def _open_descriptors() -> dict[str, str]:
+    """Numbers of the open descriptors, and what they lead to."""
+    descriptors = {}
+    for entry in (_PROC / "fd").glob("*"):
+        with suppress(FileNotFoundError):  # the one that reads the directory
+            descriptors[entry.name] = str(entry.readlink())
+    return descriptors
+
+
+def _children() -> set[int]:
+    """Process ids of the living or unreaped children."""
+    if not (_PROC / "task").exists():
+        return {child.pid for child in psutil.Process().children()}
+    return {int(pid) for task in (_PROC / "task").glob("*/children") for pid in task.read_text().split()}
