@@ -1,0 +1,68 @@
+"""When a loaded runner will do for a request, and when the model has to be loaded again. Source: ``scheduler`` §6.
+
+Differences from Ollama, on purpose: a smaller window is served by a larger one, whoever chose it (case B108), and
+the draft model and the template flag are compared, without which an alias would get the wrong process.
+"""
+
+from __future__ import annotations
+
+from orchestrator.domain.loads import LoadSpec, ModelFiles
+from orchestrator.domain.options import LOAD_OPTION_NAMES
+
+_WISHES = tuple(name for name in LOAD_OPTION_NAMES if name != "num_ctx")
+
+
+def suits(wanted: LoadSpec, *, asked: LoadSpec, loaded: LoadSpec, mmap_auto: bool = False) -> bool:
+    """Whether a runner serves ``wanted`` as it is.
+
+    ``asked`` is what the runner was started for, ``loaded`` what came of it (chosen batch, derived mmap). The same
+    wish never loads twice, even where the engine made something else of it.
+    """
+    return _same_process(wanted, loaded) and (
+        same_wish(wanted, asked) or _options_suit(wanted, loaded, mmap_auto)
+    )
+
+
+def same_wish(one: LoadSpec, other: LoadSpec) -> bool:
+    """Whether two specs ask for the same start; automatic windows are the same wish, whatever their size."""
+    return (
+        _same_process(one, other)
+        and one.ctx_auto == other.ctx_auto
+        and one.batch_auto == other.batch_auto
+        and (one.ctx_auto or _window(one) == _window(other))
+        and all(getattr(one.options, name) == getattr(other.options, name) for name in _WISHES)
+    )
+
+
+def _same_process(one: LoadSpec, other: LoadSpec) -> bool:
+    """Files and flags that are fixed when the process starts."""
+    return (
+        one.shift == other.shift
+        and one.rendered == other.rendered
+        and _parts(one.files) == _parts(other.files)
+    )
+
+
+def _parts(files: ModelFiles) -> tuple[object, ...]:
+    return files.key, files.adapters, files.projectors, files.draft
+
+
+def _options_suit(wanted: LoadSpec, loaded: LoadSpec, mmap_auto: bool) -> bool:
+    wish, fact = wanted.options, loaded.options
+    both_ctx_auto = wanted.ctx_auto and loaded.ctx_auto
+    both_batch_auto = wanted.batch_auto and loaded.batch_auto
+    return (
+        (both_ctx_auto or _window(wanted) <= fact.num_ctx)
+        and (both_batch_auto or wish.num_batch == fact.num_batch)
+        and (wish.num_gpu < 0 or wish.num_gpu == fact.num_gpu)
+        and wish.main_gpu == fact.main_gpu
+        and (wish.use_mmap == fact.use_mmap or (mmap_auto and wish.use_mmap is None))
+        and wish.num_thread == fact.num_thread
+        and wish.draft_num_predict == fact.draft_num_predict
+    )
+
+
+def _window(spec: LoadSpec) -> int:
+    """The window asked for, within what the model was trained for."""
+    trained = spec.files.facts.trained_context
+    return min(spec.options.num_ctx, trained) if trained > 0 else spec.options.num_ctx
