@@ -1,9 +1,9 @@
 """JSON text in and out, with the rules clients of the native API rely on.
 
-Reading takes the first value of a body and ignores what follows, keeps whole numbers of any size exact and
-the order of keys at every depth, lets the last of two equal keys win, and puts U+FFFD where text is no Unicode.
-Writing is the same in reverse. Both use the quick codec and fall back to the standard library's where that one
-refuses.
+Reading takes the first value of a body and ignores what follows, keeps whole numbers of any size exact
+and the order of keys at every depth, lets the last of two equal keys win, and puts U+FFFD where text is no
+Unicode. Writing is the same in reverse. Both use the quick codec and fall back to the standard library's
+where that one refuses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The base of wire models: how a JSON object is matched to fields, and how empty fields are left out.
 
-Names of fields match whatever their case, a ``null`` is as good as nothing, unknown keys are passed over. Types
-are strict: an integer is a number written without fraction and exponent, ``"1"`` is no number, ``1`` no Boolean.
+Names of fields match whatever their case, a ``null`` is as good as nothing, unknown keys are passed over.
+Types are strict: an integer is a number written without fraction and exponent, ``"1"`` is no number, ``1``
+no Boolean.
 """
 
 from __future__ import annotations
@@ -115,7 +116,10 @@ class Wire(BaseModel):
 
 
 def decode_body(raw: bytes, model: type[M]) -> M:
-    """The request in ``raw``; warns of unknown keys. Raises ``MissingBody``, ``MalformedJson``, ``InvalidBody``."""
+    """The request in ``raw``; warns of unknown keys.
+
+    Raises ``MissingBody``, ``MalformedJson`` or ``InvalidBody``.
+    """
     if not raw or raw.isspace():
         raise MissingBody
     return decode(loads(raw), model)

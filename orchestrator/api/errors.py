@@ -1,0 +1,100 @@
+"""Status codes and bodies of errors, chosen here alone.
+
+``status_of`` says which status an error has, whatever the dialect; a ``Dialect`` says in which JSON the client
+reads it, as the body of a reply or as the last record of a stream that has begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from orchestrator.api.replies import JSON
+from orchestrator.errors import (
+    BadRequest,
+    EngineRefused,
+    Forbidden,
+    NotFound,
+    OrchestratorError,
+    QueueFull,
+    RequestCanceled,
+)
+from orchestrator.wire.json import dumps
+
+STATUSES: tuple[tuple[type[OrchestratorError], int], ...] = (
+    (BadRequest, 400),
+    (NotFound, 404),
+    (Forbidden, 403),
+    (QueueFull, 503),
+    (RequestCanceled, 499),
+)
+"""The first entry an error is an instance of counts; every other error is a 500."""
+
+
+class BodyTooLarge(OrchestratorError):
+    """A request body beyond ``ORCH_MAX_BODY``."""
+
+    hint = "raise ORCH_MAX_BODY, or upload files with /api/blobs"
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"request body is larger than {limit_bytes} bytes, the limit set by ORCH_MAX_BODY")
+        self.limit_bytes = limit_bytes
+
+
+class BodyTooSlow(OrchestratorError):
+    """A request body that does not arrive."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"request body did not arrive within {seconds:.0f} seconds")
+
+
+class NotAvailable(OrchestratorError):
+    """Something this server does not offer."""
+
+
+def status_of(error: OrchestratorError) -> int:
+    """The HTTP status of an error."""
+    match error:
+        case EngineRefused():
+            return error.status
+        case BodyTooLarge():
+            return 413
+        case BodyTooSlow():
+            return 408
+        case NotAvailable():
+            return 501
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one API tells of errors."""
+
+    body: Callable[[OrchestratorError, int], dict[str, Any]]
+    """The error object for an error and its status."""
+
+    def reply(self, error: OrchestratorError, *, content_type: str = JSON) -> web.Response:
+        """The whole reply to a request that failed before anything was sent."""
+        status = status_of(error)
+        return web.Response(
+            body=dumps(self.body(error, status)), status=status, headers={"Content-Type": content_type}
+        )
+
+    def record(self, error: OrchestratorError) -> dict[str, Any]:
+        """What stands in a stream that broke off."""
+        return self.body(error, status_of(error))
+
+
+def _native(error: OrchestratorError, status: int) -> dict[str, Any]:
+    return {"error": str(error)}
+
+
+NATIVE = Dialect(_native)
+
+
+def native_line(error: OrchestratorError) -> bytes:
+    """The last line of a native stream that broke off."""
+    return dumps(NATIVE.record(error)) + b"\n"

@@ -1,0 +1,32 @@
+"""Replies in one piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from orchestrator.wire.json import dumps
+from orchestrator.wire.model import Wire, encode
+
+JSON = "application/json; charset=utf-8"
+PLAIN_JSON = "application/json"
+"""The type of final objects and errors that a stream would have carried."""
+NDJSON = "application/x-ndjson"
+TEXT = "text/plain"
+
+
+def json_reply(value: Wire | dict[str, Any], *, status: int = 200, content_type: str = JSON) -> web.Response:
+    """``value`` as one JSON document."""
+    body = encode(value) if isinstance(value, Wire) else dumps(value)
+    return web.Response(body=body, status=status, headers={"Content-Type": content_type})
+
+
+def text_reply(text: str, *, status: int = 200, content_type: str = TEXT) -> web.Response:
+    """A short text."""
+    return web.Response(body=text.encode(), status=status, headers={"Content-Type": content_type})
+
+
+def empty_reply(status: int = 200) -> web.Response:
+    """A status without a body."""
+    return web.Response(status=status)

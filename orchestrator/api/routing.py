@@ -1,0 +1,96 @@
+"""Which handler a request goes to: exact paths, paths with one parameter, and what is said of all others."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A method and a path. A last segment in braces (``/api/blobs/{digest}``) matches any one segment.
+
+    A path that ends in ``*}`` (``/v1/models/{model*}``) matches the whole rest, slashes included.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is routed at a path: the handlers by method, and the value of the parameter."""
+
+    path: str
+    """The route's path, braces and all: the label of metrics."""
+    handlers: Mapping[str, Handler] = field(default_factory=dict)
+    parameter: str = ""
+
+    @property
+    def allow(self) -> str:
+        """The ``Allow`` header."""
+        return ", ".join(self.handlers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    """Routes with a parameter after ``prefix``."""
+
+    prefix: str
+    path: str
+    whole_rest: bool
+    handlers: dict[str, Handler]
+
+    def match(self, path: str) -> Target | None:
+        if not path.startswith(self.prefix) or len(path) == len(self.prefix):
+            return None
+        rest = path[len(self.prefix) :]
+        if "/" in rest and not self.whole_rest:
+            return None
+        return Target(self.path, self.handlers, rest)
+
+
+class Router:
+    """All routes of the daemon; looking one up is one access of a dictionary for most."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        fixed: dict[str, dict[str, Handler]] = {}
+        prefixes: dict[str, _Prefix] = {}
+        for route in routes:
+            prefix, brace, parameter = route.path.partition("{")
+            if brace:
+                whole_rest = parameter.endswith("*}")
+                handlers = prefixes.setdefault(prefix, _Prefix(prefix, route.path, whole_rest, {})).handlers
+            else:
+                handlers = fixed.setdefault(route.path, {})
+            handlers[route.method] = route.handler
+        self._fixed = {path: Target(path, handlers) for path, handlers in fixed.items()}
+        self._prefixes = tuple(prefixes.values())
+
+    def find(self, path: str) -> Target | None:
+        """What is routed at the decoded ``path``."""
+        target = self._fixed.get(path)
+        if target is not None:
+            return target
+        return next((found for prefix in self._prefixes if (found := prefix.match(path))), None)
+
+    def redirect(self, method: str, path: str) -> str | None:
+        """Where a path with one slash too many should go, if ``method`` is routed there."""
+        if len(path) < 2 or not path.endswith("/"):
+            return None
+        target = self.find(path[:-1])
+        return path[:-1] if target is not None and method in target.handlers else None
+
+
+def cleaned(path: str) -> str:
+    """``path`` without empty segments and dots, a slash at the end kept; itself when nothing is to do."""
+    if "//" not in path and "/." not in path:
+        return path
+    clean = posixpath.normpath("/" + path.lstrip("/"))
+    return clean + "/" if path.endswith("/") and clean != "/" else clean
