@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import BadRequest, OrchestratorError
 
 logger = logging.getLogger(__name__)
+
+_INT64_MAX = 2**63 - 1
 
 
 class InvalidOption(OrchestratorError):
     """An option of the wrong type (status 500 on the wire, as Ollama answers)."""
+
+
+class InvalidParameter(BadRequest):
+    """A parameter, given as text, that is unknown or has no such value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +88,85 @@ def float32(value: float) -> float:
     return rounded
 
 
+def shortest_float32(value: float) -> float:
+    """The number of fewest digits that is ``value`` in single precision; what is written as JSON."""
+    rounded = float32(value)
+    for digits in range(1, 9):
+        candidate = float(f"{rounded:.{digits}g}")
+        if float32(candidate) == rounded:
+            return candidate
+    return float(f"{rounded:.9g}")
+
+
+def format_parameters(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Typed values of parameters given as text, as in a Modelfile or after ``/set parameter``.
+
+    The first text counts, except for lists, which take all. Raises ``InvalidParameter`` with Ollama's words.
+    """
+    return {name: _typed(name, texts) for name, texts in given.items()}
+
+
+def _typed(name: str, texts: Sequence[str]) -> Any:
+    match _READERS.get(name):
+        case None:
+            raise InvalidParameter(f"unknown parameter '{name}'")
+        case reader if reader is _strings:
+            return list(texts)
+        case reader:
+            kind, parse = _PARSERS[reader]
+            value = parse(texts[0])
+            if value is None:
+                raise InvalidParameter(f"invalid {kind} value [{' '.join(texts)}]")
+            return value
+
+
+def _parse_int(text: str) -> int | None:
+    if not re.fullmatch(r"[+-]?[0-9]{1,400}", text):
+        return None
+    value = int(text)
+    return value if -_INT64_MAX - 1 <= value <= _INT64_MAX else None
+
+
+def _parse_float(text: str) -> float | None:
+    if _DECIMAL_FLOAT.fullmatch(text):
+        value = float(text)
+    elif _HEX_FLOAT.fullmatch(text):
+        value = float.fromhex(text.replace("_", ""))
+    else:
+        return None
+    return shortest_float32(value) if math.isfinite(float32(value)) else None
+
+
+_DIGITS, _HEX_DIGITS = r"[0-9]+(?:_[0-9]+)*", r"_?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*"
+_DECIMAL_FLOAT = re.compile(rf"[+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?[0-9]+)?")
+_HEX_FLOAT = re.compile(
+    rf"[+-]?0[xX](?:{_HEX_DIGITS}\.?(?:{_HEX_DIGITS})?|\.{_HEX_DIGITS})[pP][+-]?[0-9]{{1,4}}"
+)
+
+_BOOL_WORDS = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
+
+
 def _int(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidOption(f'option "{name}" must be of type integer')
     # JSON numbers pass through doubles on their way, so larger integers lose their last digits
-    return int(float(value))
+    return int(max(-_INT64_MAX - 1, min(_double(value), _INT64_MAX)))
 
 
 def _float(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidOption(f'option "{name}" must be of type float32')
-    return float32(float(value))
+    return float32(_double(value))
+
+
+def _double(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        return math.inf if value > 0 else -math.inf
 
 
 def _bool(name: str, value: Any) -> bool:
@@ -108,7 +183,7 @@ def _strings(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "draft_num_predict"), _int),
     **dict.fromkeys(("num_keep", "seed", "num_predict", "top_k", "repeat_last_n"), _int),
     "use_mmap": _bool,
@@ -116,3 +191,10 @@ _READERS = {
     **dict.fromkeys(("presence_penalty", "frequency_penalty"), _float),
     "stop": _strings,
 }
+
+_PARSERS: Mapping[Callable[[str, Any], Any], tuple[str, Callable[[str], Any]]] = {
+    _int: ("int", _parse_int),
+    _float: ("float", _parse_float),
+    _bool: ("bool", _BOOL_WORDS.get),
+}
+"""How the text of a parameter is parsed, by the reader of its JSON value."""
