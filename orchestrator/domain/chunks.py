@@ -93,6 +93,8 @@ class Done:
     detail: StopDetail = StopDetail.UNKNOWN
     stop_sequence: str = ""
     """The stop string that was met, when one was."""
+    context: tuple[int, ...] = ()
+    """Token ids of prompt and reply, where the request wants them (generate)."""
 
 
 Item = Chunk | Done

@@ -1,0 +1,47 @@
+"""``/api/embed`` and the older ``/api/embeddings``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from orchestrator.api.bodies import read
+from orchestrator.api.native.convert import to_embed, to_embedding
+from orchestrator.api.replies import json_reply
+from orchestrator.api.routing import Route
+from orchestrator.api.state import AppState
+from orchestrator.inference.embed import embed, embed_raw
+from orchestrator.wire import native as wire
+
+
+def routes(state: AppState) -> Iterable[Route]:
+    """The routes that give vectors."""
+
+    async def post_embed(request: web.Request) -> web.StreamResponse:
+        body = await read(request, wire.EmbedRequest)
+        reply = await embed(state.inference, to_embed(body))
+        state.metrics.tokens(prompt=reply.prompt_tokens, completion=0)
+        record: dict[str, Any] = {"model": body.model, "embeddings": [_printed(v) for v in reply.vectors]}
+        if reply.vectors:
+            metrics = {
+                "total_duration": reply.total_duration_ns,
+                "load_duration": reply.load_duration_ns,
+                "prompt_eval_count": reply.prompt_tokens,
+            }
+            record |= {name: value for name, value in metrics.items() if value}
+        if reply.texts_cut:
+            record["inputs_truncated"] = reply.texts_cut
+        return json_reply(record)
+
+    async def post_embeddings(request: web.Request) -> web.StreamResponse:
+        body = await read(request, wire.EmbeddingRequest)
+        return json_reply({"embedding": list(await embed_raw(state.inference, to_embedding(body)))})
+
+    return (Route("POST", "/api/embed", post_embed), Route("POST", "/api/embeddings", post_embeddings))
+
+
+def _printed(vector: Sequence[float]) -> list[float]:
+    """Single precision values with the nine digits that tell any two of them apart."""
+    return [float(f"{value:.9g}") for value in vector]

@@ -1,0 +1,187 @@
+"""The records of a native reply to chat and generate, written token by token.
+
+What runs once per token is one call of the JSON codec for its text and one join of bytes: everything around
+the text is prepared once per reply, the time once per batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+from orchestrator.api.native.convert import logprob_members, tool_call_members, usage_members
+from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, StopDetail, TokenLogprob, ToolCall
+from orchestrator.inference.reply import Generation, Overflow, RenderedPrompt
+from orchestrator.units import rfc3339_utc
+from orchestrator.wire.json import dumps
+
+_TEXT = b"\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What one record carries."""
+
+    content: str = ""
+    thinking: str = ""
+    calls: Sequence[ToolCall] = ()
+    logprobs: Sequence[TokenLogprob] = ()
+
+
+class Shape(Protocol):
+    """What differs between the records of chat and of generate: the members and their order."""
+
+    empty: Mapping[str, Any]
+    """The member that carries text, empty of everything."""
+
+    def text(self, text: bytes) -> bytes:
+        """A record of text alone, from its first own member to the end of the line."""
+
+    def partial(self, output: Output) -> dict[str, Any]:
+        """A record of more than text, or of none."""
+
+    def final(self, output: Output, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
+        """The last record."""
+
+
+class ChatShape:
+    """``message`` with role and content."""
+
+    empty: Mapping[str, Any] = {"message": {"role": "", "content": ""}}
+
+    def text(self, text: bytes) -> bytes:
+        return b'"message":{"role":"assistant","content":' + text + b'},"done":false}\n'
+
+    def partial(self, output: Output) -> dict[str, Any]:
+        return {"message": self._message(output), "done": False, **_logprobs(output)}
+
+    def final(self, output: Output, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
+        ending = {"done": True, "done_reason": str(done.reason)}
+        return {"message": self._message(output), **ending, **_logprobs(output), **metrics}
+
+    def _message(self, output: Output) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": output.content}
+        if output.thinking:
+            message["thinking"] = output.thinking
+        if output.calls:
+            message["tool_calls"] = tool_call_members(output.calls)
+        return message
+
+
+class GenerateShape:
+    """``response`` and, at the end, ``context``. Tool calls appear in the last record alone."""
+
+    empty: Mapping[str, Any] = {"response": ""}
+
+    def text(self, text: bytes) -> bytes:
+        return b'"response":' + text + b',"done":false}\n'
+
+    def partial(self, output: Output) -> dict[str, Any]:
+        return {**self._response(output), "done": False, **_logprobs(output)}
+
+    def final(self, output: Output, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
+        record = {**self._response(output), "done": True, "done_reason": str(done.reason)}
+        if done.context:
+            record["context"] = list(done.context)
+        record |= metrics
+        if output.calls:
+            record["tool_calls"] = tool_call_members(output.calls)
+        return record | _logprobs(output)
+
+    def _response(self, output: Output) -> dict[str, Any]:
+        response = {"response": output.content}
+        return response | {"thinking": output.thinking} if output.thinking else response
+
+
+class Records:
+    """Writes the records of one generation."""
+
+    def __init__(self, model: str, shape: Shape, generation: Generation) -> None:
+        self._model = model
+        self._shape = shape
+        self._generation = generation
+        self._prefix = b'{"model":' + dumps(model) + b',"created_at":"'
+        before, after = shape.text(_TEXT).split(_TEXT)
+        self._before_text, self._after_text = b'",' + before, after
+
+    def lines(self, batch: Sequence[Item]) -> bytes:
+        """One line per item. A chunk of text alone takes the short way."""
+        now = rfc3339_utc(time.time_ns())
+        head = self._prefix + now.encode() + self._before_text
+        tail, encode = self._after_text, orjson.dumps
+        out: list[bytes] = []
+        for item in batch:
+            if isinstance(item, Done):
+                out.append(dumps(self._final(Output(), item, now)) + b"\n")
+            elif item.thinking or item.tool_calls or item.logprobs:
+                out.append(dumps(self._record(now) | self._shape.partial(Output(*item))) + b"\n")
+            else:
+                out.append(head + encode(item.content) + tail)
+        return b"".join(out)
+
+    def folded(self, items: Sequence[Item]) -> bytes:
+        """The whole reply as one object, without a line end."""
+        chunks = [item for item in items if isinstance(item, Chunk)]
+        done = next((item for item in items if isinstance(item, Done)), Done(DoneReason.STOP))
+        whole = Output(
+            "".join(chunk.content for chunk in chunks),
+            "".join(chunk.thinking for chunk in chunks),
+            [call for chunk in chunks for call in chunk.tool_calls],
+            [entry for chunk in chunks for entry in chunk.logprobs],
+        )
+        return dumps(self._final(whole, done, rfc3339_utc(time.time_ns())))
+
+    def _final(self, output: Output, done: Done, now: str) -> dict[str, Any]:
+        metrics = usage_members(
+            done.usage,
+            total_duration_ns=time.perf_counter_ns() - self._generation.started_ns,
+            load_duration_ns=self._generation.load_duration_ns,
+        )
+        record = self._record(now) | self._shape.final(output, done, metrics)
+        return record | _disclosures(done, self._generation.overflow)
+
+    def _record(self, now: str) -> dict[str, Any]:
+        return {"model": self._model, "created_at": now}
+
+
+def residency_record(model: str, shape: Shape, reason: DoneReason) -> bytes:
+    """The answer to a request that only loads or unloads."""
+    record = {"model": model, "created_at": rfc3339_utc(time.time_ns())}
+    return dumps(record | shape.final(Output(), Done(reason), {}))
+
+
+def debug_record(model: str, shape: Shape, rendered: RenderedPrompt) -> bytes:
+    """The answer to ``_debug_render_only``."""
+    info: dict[str, Any] = {"rendered_template": rendered.prompt}
+    if rendered.media_count:
+        info["image_count"] = rendered.media_count
+    record = {"model": model, "created_at": rfc3339_utc(time.time_ns()), **shape.empty}
+    return dumps(record | {"done": False, "_debug_info": info})
+
+
+def _logprobs(output: Output) -> dict[str, Any]:
+    return {"logprobs": logprob_members(output.logprobs)} if output.logprobs else {}
+
+
+_DETAILS_WORTH_TELLING = {StopDetail.BUDGET, StopDetail.WINDOW, StopDetail.REPEAT}
+
+
+def _disclosures(done: Done, overflow: Overflow | None) -> dict[str, Any]:
+    """Our own members of the last record: what ended the reply early, what of the prompt was left out."""
+    members: dict[str, Any] = {}
+    if done.detail in _DETAILS_WORTH_TELLING:
+        members["done_detail"] = str(done.detail)
+    if done.usage.cached_tokens:
+        members["prompt_cached_count"] = done.usage.cached_tokens
+    if overflow is not None:
+        members["prompt_truncated"] = True
+        members["prompt_tokens_before"] = overflow.prompt_tokens
+        if overflow.messages_dropped:
+            members["messages_dropped"] = overflow.messages_dropped
+        if overflow.tokens_dropped:
+            members["prompt_tokens_dropped"] = overflow.tokens_dropped
+    return members

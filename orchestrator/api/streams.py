@@ -1,0 +1,62 @@
+"""Writing a running generation to a client.
+
+The first batch is awaited before the status line goes out, so what fails early is an ordinary error reply;
+what fails later becomes the dialect's last record. All records of a batch leave in one write.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+from aiohttp import web
+
+from orchestrator.domain.chunks import Item
+from orchestrator.errors import OrchestratorError
+
+logger = logging.getLogger(__name__)
+
+
+async def stream_records(
+    request: web.Request,
+    items: AsyncIterator[Sequence[Item]],
+    encode: Callable[[Sequence[Item]], bytes],
+    *,
+    content_type: str,
+    error_record: Callable[[OrchestratorError], bytes],
+    headers: Mapping[str, str] | None = None,
+) -> web.StreamResponse:
+    """Send ``items`` as they come. Raises what is raised before the first of them."""
+    batch = await anext(items, ())
+    response = web.StreamResponse(headers={"Content-Type": content_type, **(headers or {})})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    try:
+        if batch:
+            await response.write(encode(batch))
+        async for batch in items:
+            await response.write(encode(batch))
+    except ConnectionResetError:
+        logger.debug("client left while it was answered")
+    except OrchestratorError as error:
+        logger.warning("reply broke off: %s", error)
+        await _last_words(response, error_record(error))
+    except Exception:
+        logger.exception("reply broke off by a fault of ours")
+        await _last_words(response, error_record(OrchestratorError("internal error, see the server's log")))
+    else:
+        await response.write_eof()
+    return response
+
+
+async def gathered(items: AsyncIterator[Sequence[Item]]) -> list[Item]:
+    """All items of a generation, for a reply in one piece."""
+    return [item async for batch in items for item in batch]
+
+
+async def _last_words(response: web.StreamResponse, record: bytes) -> None:
+    try:
+        await response.write(record)
+        await response.write_eof()
+    except ConnectionResetError:
+        logger.debug("client left before the error reached it")

@@ -1,0 +1,81 @@
+"""Continuing a conversation. Source: ``api-native`` §9.3, ``prompts`` §1.5."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+
+from orchestrator.domain.chunks import DoneReason
+from orchestrator.domain.requests import ChatRequest, Message
+from orchestrator.domain.think import Think
+from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImages
+from orchestrator.inference.messages import chat_messages
+from orchestrator.inference.native import native_chat
+from orchestrator.inference.path import choose_path
+from orchestrator.inference.prepare import load_spec, settled_think
+from orchestrator.inference.rendered import rendered_chat
+from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
+from orchestrator.inference.service import Inference, check_top_logprobs, refuse_replaced, window
+from orchestrator.inference.turn import Turn
+from orchestrator.store.model import Model
+
+
+@asynccontextmanager
+async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Reply]:
+    """Answer ``request``. The runner is held until the context is left; leaving early stops the engine."""
+    started_ns = time.perf_counter_ns()
+    check_top_logprobs(request)
+    if not request.model.strip():
+        raise ModelRequired
+    model = await inference.open(request.model)
+    if not request.messages and request.keep_alive is not None and request.keep_alive.is_zero:
+        await inference.scheduler.unload(model.files.key)
+        yield Residency(DoneReason.UNLOAD)
+        return
+    if model.config.remote_host:
+        raise CloudDisabled
+    path = choose_path(model, inference.go_template)
+    think = _checked(model, request)
+    spec = load_spec(model, request.options, inference.defaults, shift=request.shift, rendered=path.rendered)
+    async with inference.scheduler.lease(spec, request.keep_alive) as lease:
+        load_duration_ns = time.perf_counter_ns() - started_ns
+        if not request.messages:
+            yield Residency(DoneReason.LOAD)
+            return
+        turn = Turn(
+            inference=inference,
+            request=request,
+            model=model,
+            path=path,
+            think=path.settled_think(think),
+            options=replace(spec.options, num_ctx=window(spec, lease.spec)),
+            runner=lease.runner,
+            shift=spec.shift,
+        )
+        messages = chat_messages(model, request)
+        _check_images(model, messages)
+        prepared = await (rendered_chat if path.rendered else native_chat)(turn, request, messages)
+        if isinstance(prepared, RenderedPrompt):
+            yield prepared
+            return
+        async with aclosing(prepared.items):  # type: ignore[type-var]
+            yield Generation(prepared.items, started_ns, load_duration_ns, prepared.overflow)
+
+
+def _checked(model: Model, request: ChatRequest) -> Think | None:
+    """The think setting in force. Raises ``MissingCapability`` for what the model cannot do."""
+    capabilities = model.files.capabilities
+    if "completion" not in capabilities:
+        raise MissingCapability(f'"{request.model}" does not support chat')
+    if request.tools and "tools" not in capabilities:
+        raise MissingCapability(f"{model.name.full} does not support tools")
+    think = settled_think(model, request.think, name=request.model)
+    refuse_replaced(model)
+    return think
+
+
+def _check_images(model: Model, messages: Sequence[Message]) -> None:
+    if "mllama" in model.files.families and any(len(message.images) > 1 for message in messages):
+        raise TooManyImages

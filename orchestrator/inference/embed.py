@@ -1,0 +1,178 @@
+"""Turning texts into vectors. Source: ``api-native`` §9.4, §9.5."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.domain.loads import ModelFacts
+from orchestrator.domain.options import float32
+from orchestrator.domain.requests import EmbedRequest
+from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed
+from orchestrator.inference.errors import ModelNotFound, ModelNotPulled, ModelRequired
+from orchestrator.inference.path import choose_path
+from orchestrator.inference.prepare import load_spec
+from orchestrator.inference.service import Inference, refuse_replaced, window
+from orchestrator.runners.base import Embedding, Runner
+
+_SMALLEST_NORM = 1e-12
+
+
+class InputTooLong(BadRequest):
+    """A text longer than the model can read, where it may not be cut."""
+
+    def __init__(self) -> None:
+        super().__init__("the input length exceeds the context length")
+
+
+class NothingLeftOfInput(BadRequest):
+    """The window has no room for any text beside the special tokens."""
+
+    def __init__(self) -> None:
+        super().__init__("input after truncation exceeds maximum context length")
+
+
+class InputCannotBeCut(BadRequest):
+    """The engine refuses a text that is as short as it may get."""
+
+    def __init__(self) -> None:
+        super().__init__("input exceeds maximum context length and cannot be truncated further")
+
+
+class UnusableVector(BadRequest):
+    """The engine's vector is no direction."""
+
+    def __init__(self) -> None:
+        super().__init__("embedding contains NaN or Inf values")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedReply:
+    """Vectors in the order of the texts, and what they cost. Durations are nanoseconds."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    prompt_tokens: int
+    total_duration_ns: int
+    load_duration_ns: int
+    texts_cut: int = 0
+    """Texts of which only the beginning was read."""
+
+
+async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
+    """Unit vectors of the texts; no text at all just loads the model."""
+    started_ns = time.perf_counter_ns()
+    if not request.model.strip():
+        raise ModelNotFound(request.model)
+    model = await inference.open(request.model, ModelNotPulled)
+    refuse_replaced(model)
+    path = choose_path(model, inference.go_template)
+    spec = load_spec(model, request.options, inference.defaults, shift=None, rendered=path.rendered)
+    async with inference.scheduler.lease(spec, request.keep_alive) as lease:
+        load_duration_ns = time.perf_counter_ns() - started_ns
+        reader = _TextReader(
+            lease.runner,
+            model.files.facts,
+            num_ctx=window(spec, lease.spec),
+            num_batch=lease.spec.options.num_batch,
+            truncate=request.truncate,
+        )
+        found = await _all(reader, request.texts)
+    return EmbedReply(
+        tuple(_direction(embedding.vector, request.dimensions) for embedding, _ in found),
+        sum(embedding.tokens for embedding, _ in found),
+        time.perf_counter_ns() - started_ns,
+        load_duration_ns,
+        sum(cut for _, cut in found),
+    )
+
+
+async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float, ...]:
+    """The vector of one text as the engine gives it, for the older route; empty without a text."""
+    if not request.model.strip():
+        raise ModelRequired
+    model = await inference.open(request.model, ModelNotPulled)
+    refuse_replaced(model)
+    path = choose_path(model, inference.go_template)
+    spec = load_spec(model, request.options, inference.defaults, shift=None, rendered=path.rendered)
+    async with inference.scheduler.lease(spec, request.keep_alive) as lease:
+        if not request.texts:
+            return ()
+        try:
+            return (await lease.runner.embed(request.texts[0])).vector
+        except EngineRefused as error:
+            raise RunnerFailed(str(error)) from error  # this route knows one status, 500
+
+
+class _TextReader:
+    """Reads texts with one runner, each cut to what the model can take."""
+
+    def __init__(
+        self, runner: Runner, facts: ModelFacts, *, num_ctx: int, num_batch: int, truncate: bool
+    ) -> None:
+        self._runner = runner
+        self._facts = facts
+        self._window = min(num_ctx, facts.trained_context) if facts.trained_context else num_ctx
+        self._num_batch = num_batch
+        self._truncate = truncate
+
+    async def read(self, text: str) -> tuple[Embedding, bool]:
+        """The vector of ``text``, and whether only a part of it was read."""
+        tokens = await self._runner.tokenize(text)
+        limit = self._limit(tokens)
+        whole = len(tokens) <= limit
+        if not whole and (limit <= 0 or not self._truncate):
+            raise NothingLeftOfInput if limit <= 0 else InputTooLong
+        if not whole:
+            text = await self._runner.detokenize(tokens[:limit])
+        try:
+            return await self._runner.embed(text), not whole
+        except EngineRefused as error:
+            if error.status != 400 or not self._truncate:
+                raise
+        shorter = min(limit, self._num_batch)
+        if shorter >= len(tokens):
+            raise InputCannotBeCut
+        return await self._runner.embed(await self._runner.detokenize(tokens[:shorter])), True
+
+    def _limit(self, tokens: Sequence[int]) -> int:
+        """How many tokens of the text fit beside the special tokens the engine puts around it."""
+        facts, limit = self._facts, self._window
+        if facts.add_bos_given is not False and (not tokens or tokens[0] != facts.bos_id):
+            limit -= 1
+        if facts.add_eos_given is not False and (not tokens or tokens[-1] != facts.eos_id):
+            limit -= 1
+        return limit
+
+
+async def _all(reader: _TextReader, texts: Sequence[str]) -> list[tuple[Embedding, bool]]:
+    """All texts at once; the runner lets as many through as it has slots. The first failure ends all."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(reader.read(text)) for text in texts]
+    except* OrchestratorError as failures:
+        raise _first(failures) from None
+    return [task.result() for task in tasks]
+
+
+def _first(group: BaseExceptionGroup[OrchestratorError]) -> OrchestratorError:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, OrchestratorError)
+    return error
+
+
+def _direction(vector: Sequence[float], dimensions: int) -> tuple[float, ...]:
+    """``vector`` with length 1, shortened to ``dimensions`` first where that is less."""
+    if not all(map(math.isfinite, vector)):
+        raise UnusableVector
+    unit = _unit(vector)
+    return _unit(unit[:dimensions]) if 0 < dimensions < len(unit) else unit
+
+
+def _unit(vector: Sequence[float]) -> tuple[float, ...]:
+    norm = max(math.sqrt(math.fsum(value * value for value in vector)), _SMALLEST_NORM)
+    return tuple(float32(value / norm) for value in vector)

@@ -1,0 +1,166 @@
+"""Completing a prompt. Source: ``api-native`` §9.2, ``prompts`` §1.5."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+
+from orchestrator.domain.chunks import Done, DoneReason, Item
+from orchestrator.domain.requests import GenerateRequest, Message
+from orchestrator.domain.think import Think
+from orchestrator.inference.errors import (
+    CloudDisabled,
+    MissingCapability,
+    RawExcludesTemplate,
+    TooManyImagesInPrompt,
+)
+from orchestrator.inference.messages import generate_messages
+from orchestrator.inference.output import split
+from orchestrator.inference.path import choose_path
+from orchestrator.inference.prepare import load_spec, settled_think
+from orchestrator.inference.prompts import Prompt, RenderedPrompter, TaggedNativePrompter, fit_messages
+from orchestrator.inference.rendered import completion, fitted_prompt
+from orchestrator.inference.reply import Generation, Overflow, RenderedPrompt, Reply, Residency
+from orchestrator.inference.service import (
+    Inference,
+    check_top_logprobs,
+    refuse_replaced,
+    wanted_logprobs,
+    window,
+)
+from orchestrator.inference.turn import Answer, Turn
+from orchestrator.parsers import registry as parsers
+from orchestrator.runners.base import ChatCall, Runner
+from orchestrator.store.model import Model
+from orchestrator.templates.gotemplate import GoTemplate
+from orchestrator.templates.prompt import render_insert
+
+
+@asynccontextmanager
+async def generate(inference: Inference, request: GenerateRequest) -> AsyncIterator[Reply]:
+    """Answer ``request``. The runner is held until the context is left; leaving early stops the engine."""
+    started_ns = time.perf_counter_ns()
+    check_top_logprobs(request)
+    model = await inference.open(request.model)
+    if model.config.remote_host:
+        raise CloudDisabled
+    if not request.prompt and request.keep_alive is not None and request.keep_alive.is_zero:
+        await inference.scheduler.unload(model.files.key)
+        yield Residency(DoneReason.UNLOAD)
+        return
+    path = choose_path(model, inference.go_template)
+    think = _checked(model, request)
+    spec = load_spec(model, request.options, inference.defaults, shift=request.shift, rendered=path.rendered)
+    async with inference.scheduler.lease(spec, request.keep_alive) as lease:
+        load_duration_ns = time.perf_counter_ns() - started_ns
+        if not request.prompt:
+            yield Residency(DoneReason.LOAD)
+            return
+        turn = Turn(
+            inference=inference,
+            request=request,
+            model=model,
+            path=path,
+            think=path.settled_think(think),
+            options=replace(spec.options, num_ctx=window(spec, lease.spec)),
+            runner=lease.runner,
+            shift=spec.shift,
+        )
+        prompt, overflow = await _prompt(turn, request)
+        if request.debug_render_only:
+            yield RenderedPrompt(prompt.text, len(prompt.media))
+            return
+        answer = await _answer(turn, request, prompt, overflow)
+        async with aclosing(answer.items):  # type: ignore[type-var]
+            yield Generation(answer.items, started_ns, load_duration_ns, answer.overflow)
+
+
+def _checked(model: Model, request: GenerateRequest) -> Think | None:
+    """The think setting in force. Raises ``BadRequest`` leaves for what cannot be done."""
+    capabilities = model.files.capabilities
+    if "image" in capabilities:
+        raise MissingCapability("image generation models are not currently supported")
+    if request.raw and (request.template or request.system or request.context):
+        raise RawExcludesTemplate
+    think = settled_think(model, request.think, name=request.model)
+    if "completion" not in capabilities:
+        raise MissingCapability(f'"{request.model}" does not support generate')
+    if request.suffix and "insert" not in capabilities:
+        raise MissingCapability(f"{model.name.full} does not support insert")
+    refuse_replaced(model)
+    return think
+
+
+async def _prompt(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Overflow | None]:
+    """The prompt, by the way that the request's fields choose."""
+    if request.raw:
+        return Prompt(request.prompt, request.images), None
+    if "mllama" in turn.model.files.families and len(request.images) > 1:
+        raise TooManyImagesInPrompt
+    prompt, overflow = await _templated(turn, request)
+    if request.context:
+        earlier = await turn.runner.detokenize(request.context)
+        prompt = replace(prompt, text=earlier + prompt.text)
+    return prompt, overflow
+
+
+async def _templated(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Overflow | None]:
+    template = GoTemplate.parse(request.template) if request.template else None
+    if request.suffix:
+        source = template or turn.path.template
+        return Prompt(render_insert(source, request.prompt, request.suffix), request.images), None
+    messages = generate_messages(turn.model, request)
+    if template is not None:
+        return await RenderedPrompter(template, (), turn.think).prompt(messages), None
+    if turn.path.rendered or not turn.model.chat_template:
+        return await fitted_prompt(turn, messages, ())
+    return await _rendered_by_the_engine(turn, messages)
+
+
+async def _rendered_by_the_engine(turn: Turn, messages: Sequence[Message]) -> tuple[Prompt, Overflow | None]:
+    request = turn.request
+    call = ChatCall(
+        messages=(),
+        options=turn.options,
+        think=turn.think,
+        format=request.format,
+        top_logprobs=wanted_logprobs(request),
+    )
+    prompter = TaggedNativePrompter(turn.runner, call)
+    if not request.truncate or len(messages) < 2:
+        return await prompter.prompt(messages), None
+    budget = turn.options.num_ctx
+    fit = await fit_messages(prompter, turn.runner, messages, budget=budget, count_media=turn.counts_media)
+    overflow = Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
+    return await prompter.prompt(fit.messages), overflow
+
+
+async def _answer(turn: Turn, request: GenerateRequest, prompt: Prompt, overflow: Overflow | None) -> Answer:
+    if request.raw:
+        return await completion(turn, prompt, overflow)
+    parser = parsers.make(turn.path.parser_name)
+    if parser is not None:
+        parser.start((), None, turn.think)
+    answer = await completion(turn, prompt, overflow, parser.preserved_tokens if parser else ())
+    items = split(_with_context(answer.items, turn.runner, prompt.text), parser)
+    return replace(answer, items=items)
+
+
+async def _with_context(
+    items: AsyncIterator[Sequence[Item]], runner: Runner, prompt: str
+) -> AsyncIterator[Sequence[Item]]:
+    """``items``, with the token ids of prompt and raw reply in the last one."""
+    texts = [prompt]
+    async with aclosing(items):  # type: ignore[type-var]
+        async for batch in items:
+            if not isinstance(batch[-1], Done):
+                texts += [chunk.content for chunk in batch]  # type: ignore[union-attr]
+                yield batch
+                continue
+            *chunks, done = batch
+            texts += [chunk.content for chunk in chunks]  # type: ignore[union-attr]
+            if chunks:
+                yield chunks
+            yield [replace(done, context=tuple(await runner.tokenize("".join(texts))))]

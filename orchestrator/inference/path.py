@@ -1,0 +1,77 @@
+"""How a model's prompts are made: rendered here, or by the engine's own template engine.
+
+Source: ``prompts`` §1.2, §1.8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from orchestrator.domain.think import Think
+from orchestrator.renderers import registry as renderers
+from orchestrator.renderers.base import Renderer
+from orchestrator.store.capabilities import is_harmony, uses_go_template
+from orchestrator.store.model import Model
+from orchestrator.templates.gotemplate import GoTemplate
+
+DEFAULT_TEMPLATE = GoTemplate.parse("{{ .Prompt }}")
+"""What stands in for a template where a prompt has to be rendered without one."""
+
+HARMONY = "harmony"
+
+
+class Route(StrEnum):
+    """Who turns messages into a prompt, and why; the values are for the log."""
+
+    RENDERER_PARSER = "renderer_parser"
+    RENDERER = "renderer"
+    PARSER = "parser"
+    """Only the output has a named parser; the prompt is a Go template's."""
+    HARMONY = "harmony"
+    GO_TEMPLATE = "go_template"
+    CHAT_TEMPLATE = "gguf_chat_template"
+    """The engine, with the template in the model file."""
+    NONE = "none"
+    """There is no template at all: the engine falls back to its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPath:
+    """The decision for one model."""
+
+    route: Route
+    renderer_name: str = ""
+    parser_name: str = ""
+    template: GoTemplate = DEFAULT_TEMPLATE
+
+    @property
+    def rendered(self) -> bool:
+        """The daemon renders; the engine sees plain text."""
+        return self.route not in (Route.CHAT_TEMPLATE, Route.NONE)
+
+    def source(self) -> Renderer | GoTemplate:
+        """What renders this model's prompts. Raises ``UnknownRenderer``."""
+        return renderers.get(self.renderer_name) if self.renderer_name else self.template
+
+    def settled_think(self, think: Think | None) -> Think | None:
+        """The setting as this family understands it: gpt-oss knows no level above ``high``."""
+        if self.route is Route.HARMONY and think is not None and think.word == "max":
+            return Think(True, "high")
+        return think
+
+
+def choose_path(model: Model, go_template: bool | None) -> PromptPath:
+    """The path of ``model``; ``go_template`` is ``OLLAMA_GO_TEMPLATE``, ``None`` where nobody chose."""
+    traits = model.traits
+    renderer, parser = traits.config.renderer, traits.config.parser
+    template = traits.template or DEFAULT_TEMPLATE
+    if is_harmony(traits):
+        return PromptPath(Route.HARMONY, renderer, parser or HARMONY, template)
+    if renderer:
+        return PromptPath(Route.RENDERER_PARSER if parser else Route.RENDERER, renderer, parser, template)
+    if parser:
+        return PromptPath(Route.PARSER, parser_name=parser, template=template)
+    if uses_go_template(traits, go_template):
+        return PromptPath(Route.GO_TEMPLATE, template=template)
+    return PromptPath(Route.CHAT_TEMPLATE if traits.chat_template else Route.NONE, template=template)

@@ -1,0 +1,73 @@
+"""From a model and a request's options to what has to be loaded.
+
+Source: ``api-native`` §6, ``scheduler`` §3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orchestrator.domain.loads import LoadSpec
+from orchestrator.domain.options import Options
+from orchestrator.domain.think import Think
+from orchestrator.inference.errors import MissingCapability
+from orchestrator.store.model import Model
+
+_SMALLEST_WINDOW = 4
+_SMALLEST_VISION_WINDOW = 2048
+_LARGEST_EMBEDDING_BATCH = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What holds where neither the model nor the request says anything."""
+
+    num_ctx: int
+    ctx_auto: bool
+    """``num_ctx`` follows from the machine, not from ``OLLAMA_CONTEXT_LENGTH``."""
+
+
+def load_spec(
+    model: Model, request: Mapping[str, Any], defaults: Defaults, *, shift: bool | None, rendered: bool
+) -> LoadSpec:
+    """What to load for a request. Raises ``InvalidOption``."""
+    files = model.files
+    chosen = {name for values in (model.parameters, request) for name, v in values.items() if v is not None}
+    options = Options(num_ctx=defaults.num_ctx).updated(model.parameters).updated(request)
+    options = replace(options, num_ctx=_window(model, options.num_ctx))
+    if "draft_num_predict" not in chosen and files.draft is None:
+        options = replace(options, draft_num_predict=0)
+    batch_auto = "num_batch" not in chosen
+    if batch_auto and "embedding" in files.capabilities:
+        batch_auto = False
+        options = replace(options, num_batch=min(_LARGEST_EMBEDDING_BATCH, options.num_ctx))
+    return LoadSpec(
+        files=files,
+        options=options,
+        ctx_auto=defaults.ctx_auto and "num_ctx" not in chosen,
+        batch_auto=batch_auto,
+        shift=shift if shift is not None else not _cannot_shift(model),
+        rendered=rendered,
+    )
+
+
+def settled_think(model: Model, think: Think | None, *, name: str) -> Think | None:
+    """The setting in force: on by default where the model can think. Raises ``MissingCapability``."""
+    if "thinking" in model.files.capabilities:
+        return Think(True) if think is None else think
+    if think:
+        raise MissingCapability(f'"{name}" does not support thinking')
+    return think
+
+
+def _window(model: Model, wanted: int) -> int:
+    trained = model.files.facts.trained_context
+    least = _SMALLEST_VISION_WINDOW if "vision" in model.files.capabilities else _SMALLEST_WINDOW
+    window = max(wanted, least)
+    return min(window, trained) if trained else window
+
+
+def _cannot_shift(model: Model) -> bool:
+    return "deepseek2" in (model.files.family, *model.files.families)

@@ -1,0 +1,179 @@
+"""Prompts of one conversation: made, measured, and cut to the context window.
+
+A ``Prompter`` knows how one model's prompts are made. ``fit_messages`` drops whole messages, ``cut_prompt`` is
+the last resort for text that cannot lose any. What was lost is counted in ``Overflow``, never silent.
+Source: ``prompts`` §1.10, §3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.domain.chunks import ToolCall
+from orchestrator.domain.loads import ModelFacts
+from orchestrator.domain.options import Options
+from orchestrator.domain.requests import Message
+from orchestrator.domain.think import Think
+from orchestrator.domain.tools import Tool, tool_json
+from orchestrator.inference.errors import PromptTooLong
+from orchestrator.inference.truncate import Fit, fit
+from orchestrator.renderers.base import Renderer
+from orchestrator.runners.base import ChatCall, Runner
+from orchestrator.templates.gotemplate import GoTemplate
+from orchestrator.templates.images import tag_images
+from orchestrator.templates.prompt import render_chat
+from orchestrator.wire.json import dumps
+
+MEDIUM_TOKENS = 768
+"""What one image is taken to cost, for models with a projector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt with ``[img-N]`` where the N-th of ``media`` goes."""
+
+    text: str
+    media: tuple[bytes, ...] = ()
+
+
+class Prompter(Protocol):
+    """Makes the prompts of one request."""
+
+    async def prompt(self, messages: Sequence[Message]) -> Prompt:
+        """The prompt of these messages."""
+
+    def surely_fits(self, messages: Sequence[Message], budget: int) -> bool:
+        """Whether the prompt cannot have more tokens than ``budget``, told without making it."""
+
+
+class RenderedPrompter:
+    """Prompts rendered by the daemon, with a family's renderer or a Go template."""
+
+    def __init__(self, source: Renderer | GoTemplate, tools: Sequence[Tool], think: Think | None) -> None:
+        self._source = source
+        self._tools = tuple(tools)
+        self._think = think
+
+    async def prompt(self, messages: Sequence[Message]) -> Prompt:
+        if isinstance(self._source, GoTemplate):
+            tagged, media = tag_images(messages)
+            return Prompt(render_chat(self._source, tagged, self._tools, self._think), media)
+        text = self._source.render(messages, self._tools, self._think)
+        return Prompt(text, tuple(image for message in messages for image in message.images))
+
+    def surely_fits(self, messages: Sequence[Message], budget: int) -> bool:
+        return False  # rendering is cheap: the caller looks at the text
+
+
+class NativePrompter:
+    """Prompts made by the engine's template engine from the template in the model file."""
+
+    def __init__(self, runner: Runner, call: ChatCall) -> None:
+        self._runner = runner
+        self._call = call
+
+    async def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return Prompt(await self._runner.apply_template(self.call(messages)))
+
+    def call(self, messages: Sequence[Message]) -> ChatCall:
+        """The engine's request for these messages."""
+        call = self._call
+        return ChatCall(
+            messages=tuple(messages),
+            options=call.options,
+            tools=call.tools,
+            think=call.think,
+            format=call.format,
+            top_logprobs=call.top_logprobs,
+            extra=call.extra,
+        )
+
+    def surely_fits(self, messages: Sequence[Message], budget: int) -> bool:
+        """A token is a byte at least; half the window is left for what the template adds.
+
+        Should that not be enough for once, the engine refuses the prompt before it has read any of it, and the
+        caller measures after all.
+        """
+        size = sum(_size(message) for message in messages)
+        if self._call.tools:
+            size += len(dumps([tool_json(tool) for tool in self._call.tools]))
+        return size <= budget // 2
+
+
+class TaggedNativePrompter(NativePrompter):
+    """The same for ``/api/generate``: media go into the text as tags and come along by themselves."""
+
+    async def prompt(self, messages: Sequence[Message]) -> Prompt:
+        tagged, media = tag_images(messages)
+        bare = [_without_images(message) for message in tagged]
+        return Prompt(await self._runner.apply_template(self.call(bare)), media)
+
+
+async def fit_messages(
+    prompter: Prompter, runner: Runner, messages: Sequence[Message], *, budget: int, count_media: bool
+) -> Fit:
+    """The messages that fit into ``budget`` tokens. ``count_media``: the model has a projector."""
+
+    async def cost(candidates: Sequence[Message]) -> int:
+        media = MEDIUM_TOKENS * sum(len(m.images) for m in candidates) if count_media else 0
+        text = (await prompter.prompt(candidates)).text
+        if media == 0 and len(text.encode(errors="replace")) < budget:
+            return 0  # a token is a byte at least: no need to ask the tokenizer
+        return len(await runner.tokenize(text)) + media
+
+    if prompter.surely_fits(messages, budget):
+        return Fit(tuple(messages), 0, 0)
+    return await fit(messages, cost, budget)
+
+
+async def cut_prompt(
+    runner: Runner, prompt: str, options: Options, facts: ModelFacts, *, shift: bool
+) -> tuple[str | tuple[int, ...], int, int]:
+    """``prompt``, or its tokens with the middle taken out, if it is longer than the window.
+
+    Returns it with the number of tokens before and the number taken out (both 0 when it was not measured).
+    Raises ``PromptTooLong`` where the engine may not shift its context.
+    """
+    num_ctx = options.num_ctx
+    if num_ctx <= 1 or len(prompt.encode(errors="replace")) < num_ctx:
+        return prompt, 0, 0
+    tokens = await runner.tokenize(prompt, add_special=True)
+    if len(tokens) <= num_ctx - 1:
+        return prompt, len(tokens), 0
+    if not shift:
+        raise PromptTooLong
+    keep = num_ctx - 1 if options.num_keep < 0 else options.num_keep + adds_bos(facts)
+    keep = min(keep, num_ctx - 1)
+    limit = num_ctx - max((num_ctx - keep) // 2, 1)
+    shortened = (*tokens[:keep], *tokens[len(tokens) - (limit - keep) :])
+    return shortened, len(tokens), len(tokens) - limit
+
+
+def adds_bos(facts: ModelFacts) -> bool:
+    """Whether the tokenizer puts a BOS in front by itself. Source: ``prompts`` §1.8."""
+    return facts.tokenizer_pre in ("lfm2", "gemma4") or facts.tokenizer_model == "gemma4" or facts.add_bos
+
+
+def _size(message: Message) -> int:
+    """An upper bound of the tokens a message makes, media aside."""
+    text = (message.role, message.content, message.tool_name, message.tool_call_id)
+    size = sum(len(part.encode(errors="replace")) for part in text)
+    return size + sum(_call_size(call) for call in message.tool_calls) + MEDIUM_TOKENS * len(message.images)
+
+
+def _call_size(call: ToolCall) -> int:
+    return len(call.name) + len(dumps(call.arguments)) + len(call.id)
+
+
+def _without_images(message: Message) -> Message:
+    return Message(
+        message.role,
+        message.content,
+        message.thinking,
+        (),
+        message.tool_calls,
+        message.tool_name,
+        message.tool_call_id,
+    )

@@ -1,0 +1,97 @@
+"""What every kind of inference needs: the models, the scheduler, and the operator's choices."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orchestrator.domain.loads import LoadSpec
+from orchestrator.domain.names import InvalidName, ModelName, ModelReference, Source
+from orchestrator.domain.requests import GenerationRequest
+from orchestrator.errors import NotFound
+from orchestrator.inference.errors import (
+    CloudDisabled,
+    ContextOverflow,
+    InvalidModelName,
+    InvalidTopLogprobs,
+    ModelNotFound,
+    ReplacedModel,
+)
+from orchestrator.inference.prepare import Defaults
+from orchestrator.inference.reply import Overflow
+from orchestrator.scheduler.loop import Scheduler
+from orchestrator.store.model import Model
+from orchestrator.store.models import ModelStore
+
+logger = logging.getLogger(__name__)
+
+MAX_TOP_LOGPROBS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """The one path from a domain request to an answer, for every dialect."""
+
+    models: ModelStore
+    scheduler: Scheduler
+    defaults: Defaults
+    go_template: bool | None = None
+    """``OLLAMA_GO_TEMPLATE``: whether Go templates are used; ``None`` decides per model."""
+    overflow_is_error: bool = False
+    """``ORCH_CONTEXT_OVERFLOW=error``: a prompt that does not fit is refused, never cut."""
+
+    async def open(self, name: str, missing: Callable[[str], NotFound] = ModelNotFound) -> Model:
+        """The model a client named. Raises ``InvalidModelName``, ``CloudDisabled`` or what ``missing`` makes."""
+        if not name.strip():
+            raise missing(name)
+        reference = ModelReference.parse(name)
+        if reference.source is Source.CLOUD:
+            raise CloudDisabled
+        try:
+            wanted = ModelName.parse(reference.base)
+        except InvalidName as error:
+            raise InvalidModelName from error
+        try:
+            return await self.models.open(wanted)
+        except NotFound as error:
+            raise missing(name) from error
+
+    def report_overflow(self, model: Model, overflow: Overflow | None) -> None:
+        """Tell the log what was left out of a prompt. Raises ``ContextOverflow`` if that is not wanted."""
+        if overflow is None:
+            return
+        if self.overflow_is_error:
+            raise ContextOverflow(prompt_tokens=overflow.prompt_tokens, num_ctx=overflow.num_ctx)
+        logger.warning(
+            "prompt did not fit into the context window, its oldest part was left out",
+            extra={
+                "model": model.name.short,
+                "prompt_tokens": overflow.prompt_tokens,
+                "num_ctx": overflow.num_ctx,
+                "messages_dropped": overflow.messages_dropped,
+                "tokens_dropped": overflow.tokens_dropped,
+            },
+        )
+
+
+def check_top_logprobs(request: GenerationRequest) -> None:
+    """Raises ``InvalidTopLogprobs`` for a number out of range, whether wanted or not."""
+    if not 0 <= request.top_logprobs <= MAX_TOP_LOGPROBS:
+        raise InvalidTopLogprobs
+
+
+def wanted_logprobs(request: GenerationRequest) -> int | None:
+    """How many alternatives per token the engine shall report; ``None`` is no log probabilities."""
+    return request.top_logprobs if request.logprobs else None
+
+
+def refuse_replaced(model: Model) -> None:
+    """Raises ``ReplacedModel`` for a model in a format that engines no longer load."""
+    if "mllama" in model.files.families and model.files.projectors:
+        raise ReplacedModel
+
+
+def window(spec: LoadSpec, loaded: LoadSpec) -> int:
+    """Tokens a request may use: what it asked for, or less if the running process has less."""
+    return min(spec.options.num_ctx, loaded.options.num_ctx)

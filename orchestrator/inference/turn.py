@@ -1,0 +1,47 @@
+"""One request in the middle of its way: everything decided, a runner at hand, nothing sent yet."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from orchestrator.domain.chunks import Item
+from orchestrator.domain.options import Options
+from orchestrator.domain.requests import GenerationRequest
+from orchestrator.domain.think import Think
+from orchestrator.inference.path import PromptPath
+from orchestrator.inference.reply import Overflow, RenderedPrompt
+from orchestrator.inference.service import Inference
+from orchestrator.runners.base import Runner
+from orchestrator.store.model import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What the steps between the lease and the engine's first token need to know."""
+
+    inference: Inference
+    request: GenerationRequest
+    model: Model
+    path: PromptPath
+    think: Think | None
+    options: Options
+    """Merged options; ``num_ctx`` is the window this request may use."""
+    runner: Runner
+    shift: bool
+
+    @property
+    def counts_media(self) -> bool:
+        """Images take room in the window: the model has a projector."""
+        return bool(self.model.files.projectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A stream that is about to start, and what of the prompt was left out."""
+
+    items: AsyncIterator[Sequence[Item]]
+    overflow: Overflow | None = None
+
+
+Prepared = Answer | RenderedPrompt
