@@ -186,7 +186,7 @@ class BlobStore:
         try:
             yield BlobWriter(file)
         finally:
-            file.discard()
+            await asyncio.to_thread(file.discard)
 
     def rename_legacy(self) -> None:
         """Give the blobs of old stores, ``sha256:<hex>``, the name that is used now."""

@@ -1,7 +1,7 @@
 """JSON exactly as the store writes it, so that equal content has equal digests.
 
-No spaces; ``<``, ``>``, ``&``, U+2028 and U+2029 escaped, other text as UTF-8; numbers in their shortest form,
-with an exponent only below 1e-6 and from 1e21; one newline at the end. Source: ``store`` §3.3.
+No spaces; ``<``, ``>``, ``&``, U+2028 and U+2029 escaped, other text as UTF-8; numbers in their shortest
+form, with an exponent only below 1e-6 and from 1e21; one newline at the end. Source: ``store`` §3.3.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ SPARED_AGE = timedelta(hours=1)
 def prune_unused(layout: StoreLayout, manifests: ManifestStore, *, now: datetime) -> int:
     """Remove old blobs that no manifest uses, and old remains of interrupted work; returns how many went.
 
-    For the start of the daemon. Nothing is removed while there is a manifest that cannot be read: what it uses
-    is not known.
+    For the start of the daemon. Nothing is removed while there is a manifest that cannot be read: what it
+    uses is not known.
     """
     oldest_spared = (now - SPARED_AGE).timestamp()
     candidates = _old_files(layout.blobs, oldest_spared)
