@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.runners.base import LoadOrder
@@ -28,7 +29,9 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Take the figures of free memory and devices → ``Measured``."""
+    """Take the figures of free memory and devices, and the sizes of these files → ``Measured``."""
+
+    paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ class NotEnoughMemory(RunnerFailed):
 
     def __init__(self, *, needed_bytes: int, available_bytes: int) -> None:
         super().__init__(
-            f"model requires more system memory ({_gib(needed_bytes)}) than is available ({_gib(available_bytes)})"
+            f"model requires more system memory ({_gib(needed_bytes)})"
+            f" than is available ({_gib(available_bytes)})"
         )
         self.needed_bytes, self.available_bytes = needed_bytes, available_bytes
 

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from orchestrator.domain.devices import Device, SystemMemory
 from orchestrator.domain.loads import LoadSpec
@@ -49,7 +51,10 @@ class Measured:
 
     now: int
     system: SystemMemory | None
+    """``None`` where it cannot be known."""
     devices: tuple[Device, ...] = ()
+    sizes: Mapping[Path, int] = field(default_factory=dict)
+    """Bytes of the files asked about, as far as they are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,6 @@ class ClosedDown:
 
 
 Event = (
-    Asked | Dropped | Released | Measured | Loaded | LoadFailed | HealthChecked | Exited | Stopped | UnloadAsked
-    | Ticked | ClosedDown
+    Asked | Dropped | Released | Measured | Loaded | LoadFailed | HealthChecked | Exited | Stopped
+    | UnloadAsked | Ticked | ClosedDown
 )  # fmt: skip

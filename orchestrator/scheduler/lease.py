@@ -10,7 +10,7 @@ from orchestrator.runners.base import Runner
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """While it is held, the runner is busy: it is neither evicted nor reloaded. ``Scheduler.lease`` gives one."""
+    """While it is held, the runner is busy: neither evicted nor reloaded. ``Scheduler.lease`` gives one."""
 
     runner: Runner
     spec: LoadSpec

@@ -30,10 +30,10 @@ _KV_BYTES = {
 }
 """Bytes per element of the KV cache types: block size over elements per block."""
 
-_ONE_SLOT_FAMILIES = frozenset(
-    "mllama qwen3vl qwen3vlmoe qwen35 qwen35moe qwen3next lfm2 lfm2moe "
-    "nemotron_h nemotron_h_moe nemotron_h_omni".split()
-)  # fmt: skip
+_ONE_SLOT_FAMILIES = frozenset({
+    "mllama", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "qwen3next", "lfm2", "lfm2moe",
+    "nemotron_h", "nemotron_h_moe", "nemotron_h_omni",
+})  # fmt: skip
 
 _TIERS = ((47 * GIB, 262144), (23 * GIB, 32768))
 _SMALLEST_TIER = 4096
@@ -89,7 +89,9 @@ def slots_of(files: ModelFiles, wanted: int) -> int:
     if wanted <= 1 or "completion" not in files.capabilities:
         return 1
     if files.facts.architecture in _ONE_SLOT_FAMILIES or files.family in _ONE_SLOT_FAMILIES:
-        logger.warning("the model's family allows one slot only", extra={"model": files.name, "wanted": wanted})
+        logger.warning(
+            "the model's family allows one slot only", extra={"model": files.name, "wanted": wanted}
+        )
         return 1
     return wanted
 

@@ -81,7 +81,9 @@ def less_known_use(devices: Iterable[Device], used: Mapping[DeviceKey, int]) -> 
 
 def _less(device: Device, used: int) -> Device:
     if used > device.total_bytes:
-        logger.warning("runners use more than the device has", extra={"device": device.name, "used_bytes": used})
+        logger.warning(
+            "runners use more than the device has", extra={"device": device.name, "used_bytes": used}
+        )
         return replace(device, free_bytes=0)
     return replace(device, free_bytes=min(device.free_bytes, device.total_bytes - used))
 

@@ -1,7 +1,8 @@
-"""When a loaded runner will do for a request, and when the model has to be loaded again. Source: ``scheduler`` §6.
+"""When a loaded runner will do for a request, and when the model has to be loaded again.
 
-Differences from Ollama, on purpose: a smaller window is served by a larger one, whoever chose it (case B108), and
-the draft model and the template flag are compared, without which an alias would get the wrong process.
+Source: ``scheduler`` §6. Different from Ollama on purpose: a smaller window is served by a larger one, whoever
+chose it (case B108), and the draft model and the template flag are compared, without which an alias would get
+the wrong process.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ _WISHES = tuple(name for name in LOAD_OPTION_NAMES if name != "num_ctx")
 def suits(wanted: LoadSpec, *, asked: LoadSpec, loaded: LoadSpec, mmap_auto: bool = False) -> bool:
     """Whether a runner serves ``wanted`` as it is.
 
-    ``asked`` is what the runner was started for, ``loaded`` what came of it (chosen batch, derived mmap). The same
-    wish never loads twice, even where the engine made something else of it.
+    ``asked`` is what the runner was started for, ``loaded`` what came of it (chosen batch, derived mmap). The
+    same wish never loads twice, even where the engine made something else of it.
     """
     return _same_process(wanted, loaded) and (
         same_wish(wanted, asked) or _options_suit(wanted, loaded, mmap_auto)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from orchestrator.domain.durations import MAX_NS
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.runners.base import LoadOrder, MemoryUse
+from orchestrator.scheduler.effects import Reason
 from orchestrator.scheduler.reuse import suits
 from orchestrator.scheduler.settings import SchedulerSettings
 
@@ -113,9 +114,9 @@ class Ready:
     def takes(self, request: Request, *, now: int, turn_ns: int) -> bool:
         """Whether ``request`` may have a lease, seen from those who wait for this runner's place.
 
-        Who came before the rival always may. Later requests are let in while a slot is free and the turn lasts:
-        as long as the load took, at least ``turn_ns``, counted from when somebody began to wait for the place.
-        So work for one model is grouped, and the wait of the rival has a bound (case B105).
+        Who came before the rival always may. Later requests are let in while a slot is free and the turn
+        lasts: as long as the load took, at least ``turn_ns``, counted from when somebody began to wait for the
+        place. So work for one model is grouped, and the wait of the rival has a bound (case B105).
         """
         if self.checking:
             return False
@@ -127,11 +128,12 @@ class Ready:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopping:
-    """A process that has been told to end, or a start that was given up. It still takes its place and memory."""
+    """A process that has been told to end, or a start that was given up. It still takes place and memory."""
 
     key: str
     serial: int
     spec: LoadSpec
+    reason: Reason
     memory: MemoryUse = MemoryUse()
 
 

@@ -1,0 +1,313 @@
+"""What to do about an event. No clock, no process, no await: time is an event too.
+
+The order in which a decision looks at things:
+
+1. Ready runners are lent to those who wait for them.
+2. Idle runners whose keep-alive is over leave.
+3. The first in line that needs a load gets it: a place is made (evict an idle runner, or drain a busy one),
+   the machine is measured, the start is ordered. One start at a time; requests for ready runners never wait
+   for it.
+
+A request that has to wait only for its own runner to be drained does not hold up those behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from orchestrator.errors import QueueFull, RequestCanceled
+from orchestrator.scheduler.admission import NeedsRoom, plan_load
+from orchestrator.scheduler.effects import Effect, Reason
+from orchestrator.scheduler.errors import NotEnoughMemory
+from orchestrator.scheduler.events import (
+    Asked,
+    ClosedDown,
+    Dropped,
+    Event,
+    Exited,
+    HealthChecked,
+    Loaded,
+    LoadFailed,
+    Measured,
+    Released,
+    Stopped,
+    Ticked,
+    UnloadAsked,
+)
+from orchestrator.scheduler.eviction import next_victim
+from orchestrator.scheduler.ladder import next_try
+from orchestrator.scheduler.reuse import same_wish
+from orchestrator.scheduler.step import Step
+from orchestrator.scheduler.world import Loading, Ready, Request, Stopping, World
+
+
+def decide(world: World, event: Event) -> tuple[World, tuple[Effect, ...]]:
+    """The next world, and what has to be done to get there."""
+    step = Step(world, event.now)
+    if world.closed:
+        if isinstance(event, Asked):
+            step.fail(event.request, RequestCanceled())
+        return step.finish()
+    match event:
+        case Asked():
+            _asked(step, event.request)
+        case Dropped():
+            step.queue = [request for request in step.queue if request.id != event.request_id]
+        case Released():
+            _released(step, event)
+        case Measured():
+            step.measuring = False
+            if step.gpus is None:
+                step.gpus = len(event.devices)
+        case Loaded():
+            _loaded(step, event)
+        case LoadFailed():
+            _load_failed(step, event)
+        case HealthChecked():
+            _health_checked(step, event)
+        case Exited():
+            _exited(step, event)
+        case Stopped():
+            if isinstance(step.runner(event.key, event.serial), Stopping):
+                del step.runners[event.key]
+        case UnloadAsked():
+            _unload_asked(step, event.key)
+        case Ticked():
+            pass
+        case ClosedDown():
+            step.closed = True
+            for request in step.queue:
+                step.fail(request, RequestCanceled())
+        case _:
+            assert_never(event)
+    if not step.closed:
+        _advance(step, event if isinstance(event, Measured) else None)
+    return step.finish()
+
+
+# events
+
+
+def _asked(step: Step, request: Request) -> None:
+    if _has_to_queue(step, request) and _is_full(step):
+        step.fail(request, QueueFull())
+    else:
+        step.queue.append(request)
+
+
+def _has_to_queue(step: Step, request: Request) -> bool:
+    """Neither a ready runner nor one that is starting will serve it."""
+    match step.runners.get(request.key):
+        case Ready() as runner if runner.suits(request):
+            return not runner.takes(request, now=step.now, turn_ns=step.settings.turn_ns)
+        case Loading() as loading:
+            return not loading.will_suit(request)
+        case _:
+            return True
+
+
+def _is_full(step: Step) -> bool:
+    """Whether one more would exceed the bound. The one that room is being made for does not count."""
+    loading = step.loading
+    waiting = len(step.queue) + 1
+    if loading is None:
+        return waiting - 1 > step.settings.max_queue
+    return waiting - len(step.sharers(loading)) > step.settings.max_queue
+
+
+def _released(step: Step, event: Released) -> None:
+    runner = step.runner(event.key, event.serial)
+    if isinstance(runner, Ready):
+        vouched_at = runner.vouched_at - step.settings.health_after_ns if event.suspect else step.now
+        step.runners[event.key] = replace(
+            runner, leases=runner.leases - 1, last_used=step.now, vouched_at=vouched_at
+        )
+    if event.out_of_memory:
+        for other in step.ready():
+            step.runners[other.key] = replace(other, keep_alive_ns=0)
+
+
+def _loaded(step: Step, event: Loaded) -> None:
+    loading = step.runner(event.key, event.serial)
+    if isinstance(loading, Stopping):
+        step.end(loading)  # given up in the very moment it became ready
+    if not isinstance(loading, Loading):
+        return
+    step.failures.pop(event.key, None)
+    step.runners[event.key] = Ready(
+        key=event.key,
+        serial=event.serial,
+        order=loading.order,
+        spec=event.spec,
+        mmap_auto=event.mmap_auto,
+        memory=event.memory,
+        ready_at=step.now,
+        load_ns=step.now - loading.since,
+        keep_alive_ns=loading.keep_alive_ns,
+        last_used=step.now,
+        vouched_at=step.now,
+    )
+
+
+def _load_failed(step: Step, event: LoadFailed) -> None:
+    loading = step.runner(event.key, event.serial)
+    if loading is None:
+        return
+    del step.runners[event.key]
+    if not isinstance(loading, Loading):
+        return
+    sharers = step.sharers(loading)
+    if event.out_of_memory:
+        # whoever wanted another, smaller window gets a start of its own
+        sharers = [request for request in sharers if same_wish(request.spec, loading.order.spec)]
+        again = next_try(loading.order.spec, alone=_was_alone(sharers), others=bool(step.runners))
+        if again is not None:
+            ids = {request.id for request in sharers}
+            step.queue = [
+                replace(request, spec=again, alone=True) if request.id in ids else request
+                for request in step.queue
+            ]
+            return
+    step.note_failure(event.key)
+    for request in sharers:
+        step.fail(request, event.error)
+
+
+def _was_alone(sharers: list[Request]) -> bool:
+    return any(request.alone for request in sharers)
+
+
+def _health_checked(step: Step, event: HealthChecked) -> None:
+    runner = step.runner(event.key, event.serial)
+    if not isinstance(runner, Ready):
+        return
+    checked = replace(runner, checking=False)
+    if event.healthy:
+        step.runners[event.key] = replace(checked, vouched_at=step.now)
+    else:
+        step.stop(checked, Reason.UNHEALTHY)
+
+
+def _exited(step: Step, event: Exited) -> None:
+    runner = step.runner(event.key, event.serial)
+    if isinstance(runner, Ready):
+        step.stop(runner, Reason.CRASHED)  # what is left of it has to be cleared away
+    if isinstance(runner, Ready | Stopping):
+        del step.runners[event.key]
+
+
+def _unload_asked(step: Step, key: str) -> None:
+    runner = step.runners.get(key)
+    if isinstance(runner, Ready | Loading):
+        step.runners[key] = replace(runner, keep_alive_ns=0)
+
+
+# what follows from the state
+
+
+def _advance(step: Step, figures: Measured | None) -> None:
+    _serve(step)
+    _expire(step)
+    vacated = _make_progress(step, figures)
+    if _relax(step, vacated):
+        _serve(step)
+
+
+def _serve(step: Step) -> None:
+    """Lend ready runners to those who wait for them, first come first served."""
+    if step.queue:
+        step.queue = [request for request in step.queue if not _served(step, request)]
+
+
+def _served(step: Step, request: Request) -> bool:
+    runner = step.runners.get(request.key)
+    if not isinstance(runner, Ready) or not runner.suits(request):
+        return False
+    if not runner.takes(request, now=step.now, turn_ns=step.settings.turn_ns):
+        return False
+    if runner.leases == 0 and step.now - runner.vouched_at >= step.settings.health_after_ns:
+        step.check(runner)
+        return False
+    step.lend(runner, request)
+    return True
+
+
+def _expire(step: Step) -> None:
+    for runner in step.ready():
+        expires_at = runner.expires_at()
+        if expires_at is not None and expires_at <= step.now:
+            step.stop(runner, Reason.EXPIRED)
+
+
+def _make_progress(step: Step, figures: Measured | None) -> set[str]:
+    """Bring the first in line that needs a load nearer to it; gives the runners that somebody waits to see leave."""
+    _abandon_unwanted_load(step)
+    vacated: set[str] = set()
+    blocked = step.loading is not None
+    for request in list(step.queue):
+        match step.runners.get(request.key):
+            case None:
+                blocked = blocked or not _place_found(step, request, figures, vacated)
+            case Ready() as runner if not runner.suits(request):
+                step.vacate(runner, request, Reason.RELOADED)
+                vacated.add(runner.key)
+            case _:
+                pass  # it waits for its turn, for the start, or for the old process to end
+    return vacated
+
+
+def _relax(step: Step, vacated: set[str]) -> bool:
+    """Let runners that nobody waits to see leave any more serve everybody again; whether there were any."""
+    relaxed = [runner for runner in step.ready() if runner.rival is not None and runner.key not in vacated]
+    for runner in relaxed:
+        step.runners[runner.key] = replace(runner, rival=None)
+    return bool(relaxed)
+
+
+def _abandon_unwanted_load(step: Step) -> None:
+    """A start that nobody waits for goes on, unless it holds up somebody else (case B116)."""
+    loading = step.loading
+    if loading is None or step.sharers(loading):
+        return
+    if any(not isinstance(step.runners.get(request.key), Ready) for request in step.queue):
+        step.abandon(loading)
+
+
+def _place_found(step: Step, request: Request, figures: Measured | None, vacated: set[str]) -> bool:
+    """Do the next thing needed to load for ``request``; whether the one behind it may have a look too."""
+    failure = step.failures.get(request.key)
+    if failure is not None and step.now < failure.retry_at:
+        return True
+    if request.alone and step.runners:
+        for runner in step.ready():
+            _make_leave(step, runner, request, vacated)
+        return False
+    limit = None if step.gpus is None else step.settings.limit(step.gpus)
+    if limit is not None and len(step.runners) >= limit:
+        _make_room(step, request, vacated)
+        return False
+    if figures is None:
+        step.measure(request)
+        return False
+    match plan_load(request.spec, step.settings, figures, step.ready()):
+        case NotEnoughMemory() as error:
+            step.fail(request, error)
+            return True
+        case NeedsRoom():
+            _make_room(step, request, vacated)
+        case order:
+            step.start(request, order)
+    return False
+
+
+def _make_room(step: Step, request: Request, vacated: set[str]) -> None:
+    """See to it that one runner leaves, unless one is leaving already."""
+    victim = None if step.somebody_leaves else next_victim(step.ready())
+    if victim is not None:
+        _make_leave(step, victim, request, vacated)
+
+
+def _make_leave(step: Step, runner: Ready, request: Request, vacated: set[str]) -> None:
+    step.vacate(runner, request, Reason.EVICTED)
+    vacated.add(runner.key)
