@@ -1,4 +1,4 @@
-"""Durations as Ollama reads and writes them: whole nanoseconds, in Go's notation.
+"""Durations as Ollama reads them: whole nanoseconds, in Go's notation. ``units`` writes them.
 
 ::
 
@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from orchestrator.errors import BadRequest
+from orchestrator.units import SECOND_NS, format_duration
+
+__all__ = ["MAX_NS", "SECOND_NS", "InvalidDuration", "KeepAlive", "format_duration", "parse_duration"]
 
 MAX_NS = 2**63 - 1
-SECOND_NS = 1_000_000_000
 
 _UNITS = {
     "ns": 1,
@@ -71,29 +73,6 @@ def _first_part(rest: str, whole: str) -> tuple[int, str]:
     decimals = decimals[:18]  # more say nothing: the greatest unit has 3.6e12 nanoseconds
     ns = int(digits.lstrip("0") or "0") * scale + int(decimals or "0") * scale // 10 ** len(decimals)
     return ns, rest[unit.end() :]
-
-
-def format_duration(ns: int) -> str:
-    """A duration in Go's notation: ``1h30m0s``, ``1.5µs``, ``0s``."""
-    if ns == 0:
-        return "0s"
-    sign, ns = ("-" if ns < 0 else ""), abs(ns)
-    if ns < SECOND_NS:
-        unit = "ns" if ns < 1_000 else "µs" if ns < 1_000_000 else "ms"
-        return f"{sign}{_decimal(ns, _UNITS[unit])}{unit}"
-    minutes, below = divmod(ns, 60 * SECOND_NS)
-    seconds = f"{_decimal(below, SECOND_NS)}s"
-    if minutes == 0:
-        return sign + seconds
-    hours, minutes = divmod(minutes, 60)
-    return f"{sign}{hours}h{minutes}m{seconds}" if hours else f"{sign}{minutes}m{seconds}"
-
-
-def _decimal(value: int, scale: int) -> str:
-    """``value / scale``, exact, without trailing zeros; ``scale`` is a power of ten."""
-    whole, below = divmod(value, scale)
-    decimals = f"{below:0{len(str(scale)) - 1}d}".rstrip("0") if below else ""
-    return f"{whole}.{decimals}" if decimals else str(whole)
 
 
 @dataclass(frozen=True, slots=True)
