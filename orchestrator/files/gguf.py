@@ -153,6 +153,8 @@ class GgufHeader:
     """Key → ``int``, ``float``, ``bool``, ``str``, a tuple of these, or ``ArraySummary``; in file order."""
     types: Mapping[str, str]
     """Key → type as stored: ``u32``, ``str``, ``arr:f32`` …"""
+    spans: Mapping[str, tuple[int, int]]
+    """Key → offsets in the file between which key, type and value stand, for copying them as they are."""
     tensors: tuple[TensorInfo, ...]
     """In file order."""
     alignment: int
@@ -215,6 +217,7 @@ class _HeaderReader:
             self._keep_length = int(keep_arrays)
         self._kept_elements = 0
         self._types: dict[str, str] = {}
+        self._spans: dict[str, tuple[int, int]] = {}
         self._metadata: dict[str, Any] = {}
         self._version = self._read_version()
         self._tensor_count, self._key_count = self._read_counts()
@@ -237,6 +240,7 @@ class _HeaderReader:
             big_endian=self._cursor.order == ">",
             metadata=self._metadata,
             types=self._types,
+            spans=self._spans,
             tensors=self._placed(index, data_offset),
             alignment=alignment,
             data_offset=data_offset,
@@ -271,10 +275,12 @@ class _HeaderReader:
 
     def _keys(self) -> Iterable[str]:
         for _ in range(self._key_count):
+            start = self._cursor.position
             key = _name(self._cursor.text_bytes(MAX_KEY_BYTES), "metadata key")
             if key in self._types:
                 raise MalformedGguf(f'malformed GGUF: duplicate metadata key "{key}"')
             yield key
+            self._spans[key] = (start, self._cursor.position)
 
     def _read_value(self, key: str) -> None:
         code = self._cursor.number("I")
