@@ -1,7 +1,7 @@
 """Status codes and bodies of errors, chosen here alone.
 
-``status_of`` says which status an error has, whatever the dialect; a ``Dialect`` says in which JSON the client
-reads it, as the body of a reply or as the last record of a stream that has begun.
+``status_of`` says which status an error has, whatever the dialect; a ``Dialect`` says in which JSON the
+client reads it, as the body of a reply or as the last record of a stream that has begun.
 """
 
 from __future__ import annotations
