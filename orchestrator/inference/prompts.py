@@ -1,14 +1,14 @@
 """Prompts of one conversation: made, measured, and cut to the context window.
 
-A ``Prompter`` knows how one model's prompts are made. ``fit_messages`` drops whole messages, ``cut_prompt`` is
-the last resort for text that cannot lose any. What was lost is counted in ``Overflow``, never silent.
+A ``Prompter`` knows how one model's prompts are made. ``fit_messages`` drops whole messages, ``cut_prompt``
+is the last resort for text that cannot lose any. What was lost is counted in ``Overflow``, never silent.
 Source: ``prompts`` §1.10, §3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from orchestrator.domain.chunks import ToolCall
@@ -22,7 +22,7 @@ from orchestrator.inference.truncate import Fit, fit
 from orchestrator.renderers.base import Renderer
 from orchestrator.runners.base import ChatCall, Runner
 from orchestrator.templates.gotemplate import GoTemplate
-from orchestrator.templates.images import tag_images
+from orchestrator.templates.image_tags import tag_images
 from orchestrator.templates.prompt import render_chat
 from orchestrator.wire.json import dumps
 
@@ -58,10 +58,10 @@ class RenderedPrompter:
 
     async def prompt(self, messages: Sequence[Message]) -> Prompt:
         if isinstance(self._source, GoTemplate):
-            tagged, media = tag_images(messages)
-            return Prompt(render_chat(self._source, tagged, self._tools, self._think), media)
-        text = self._source.render(messages, self._tools, self._think)
-        return Prompt(text, tuple(image for message in messages for image in message.images))
+            text = render_chat(self._source, tag_images(messages), self._tools or None, self._think)
+        else:
+            text = self._source.render(messages, self._tools, self._think)
+        return Prompt(text, _media(messages))
 
     def surely_fits(self, messages: Sequence[Message], budget: int) -> bool:
         return False  # rendering is cheap: the caller looks at the text
@@ -79,22 +79,13 @@ class NativePrompter:
 
     def call(self, messages: Sequence[Message]) -> ChatCall:
         """The engine's request for these messages."""
-        call = self._call
-        return ChatCall(
-            messages=tuple(messages),
-            options=call.options,
-            tools=call.tools,
-            think=call.think,
-            format=call.format,
-            top_logprobs=call.top_logprobs,
-            extra=call.extra,
-        )
+        return replace(self._call, messages=tuple(messages))
 
     def surely_fits(self, messages: Sequence[Message], budget: int) -> bool:
         """A token is a byte at least; half the window is left for what the template adds.
 
-        Should that not be enough for once, the engine refuses the prompt before it has read any of it, and the
-        caller measures after all.
+        Should that not be enough for once, the engine refuses the prompt before it has read any of it, and
+        the caller measures after all.
         """
         size = sum(_size(message) for message in messages)
         if self._call.tools:
@@ -106,9 +97,8 @@ class TaggedNativePrompter(NativePrompter):
     """The same for ``/api/generate``: media go into the text as tags and come along by themselves."""
 
     async def prompt(self, messages: Sequence[Message]) -> Prompt:
-        tagged, media = tag_images(messages)
-        bare = [_without_images(message) for message in tagged]
-        return Prompt(await self._runner.apply_template(self.call(bare)), media)
+        bare = [replace(message, images=()) for message in tag_images(messages)]
+        return Prompt(await self._runner.apply_template(self.call(bare)), _media(messages))
 
 
 async def fit_messages(
@@ -167,13 +157,5 @@ def _call_size(call: ToolCall) -> int:
     return len(call.name) + len(dumps(call.arguments)) + len(call.id)
 
 
-def _without_images(message: Message) -> Message:
-    return Message(
-        message.role,
-        message.content,
-        message.thinking,
-        (),
-        message.tool_calls,
-        message.tool_name,
-        message.tool_call_id,
-    )
+def _media(messages: Sequence[Message]) -> tuple[bytes, ...]:
+    return tuple(image for message in messages for image in message.images)

@@ -42,7 +42,7 @@ class Inference:
     """``ORCH_CONTEXT_OVERFLOW=error``: a prompt that does not fit is refused, never cut."""
 
     async def open(self, name: str, missing: Callable[[str], NotFound] = ModelNotFound) -> Model:
-        """The model a client named. Raises ``InvalidModelName``, ``CloudDisabled`` or what ``missing`` makes."""
+        """The model a client named. Raises ``InvalidModelName``, ``CloudDisabled``, or ``missing``."""
         if not name.strip():
             raise missing(name)
         reference = ModelReference.parse(name)

@@ -1,0 +1,235 @@
+"""Measures what the daemon adds to its engine: ratios within one run, printed as a table.
+
+    .venv/bin/python -m bench.run [name …]
+
+Names: startup, version, relay, chats, latency, streams, cold. Without names, all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.daemons import MODEL, ROOT, Address, bare_engine, create, daemon, smollm2
+
+Row = tuple[str, str, str]
+
+CHATML = (
+    "{{- range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content }}<|im_end|>\n{{ end }}"
+    "<|im_start|>assistant\n"
+)
+ENGINE_OPTIONS = ("-c", "16384", "-np", "4", "--no-webui", "--offline", "-t", "2")
+
+
+@contextmanager
+def firehose() -> Iterator[str]:
+    """An executable engine that answers at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "llama-server"
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "bench" / "firehose.py"} "$@"\n')
+        script.chmod(0o755)
+        yield str(script)
+
+
+def startup() -> Iterator[Row]:
+    times, memories = [], []
+    for _ in range(5):
+        with daemon() as served:
+            times.append(served.started_s)
+            memories.append(served.memory_bytes())
+    yield "start to first answer", f"{statistics.median(times):.2f} s", "≤ 0.6 s"
+    yield "memory when idle", f"{statistics.median(memories) / 1e6:.0f} MB", "≤ 60 MB"
+
+
+def version() -> Iterator[Row]:
+    with daemon() as served:
+        requests, connection = 20_000, served.address.connect()
+        before = served.cpu_s()
+        for _ in range(requests):
+            connection.request("GET", "/api/version")
+            connection.getresponse().read()
+        yield "GET /api/version per CPU-second", f"{requests / (served.cpu_s() - before):,.0f}", "≥ 5,000"
+
+
+def relay() -> Iterator[Row]:
+    with firehose() as engine, daemon(engine=engine) as served:
+        for name, kind in _models(served.address):
+            tokens = 500_000
+            body = {
+                "model": name,
+                "messages": [{"role": "user", "content": "x"}],
+                "options": {"num_predict": tokens},
+            }
+            served.address.post("/api/chat", {**body, "options": {"num_predict": 10}})
+            before = served.cpu_s()
+            lines = served.address.post("/api/chat", body).count(b"\n")
+            rate = lines / (served.cpu_s() - before)
+            yield f"relayed tokens per CPU-second, {kind} chat", f"{rate:,.0f}", "≥ 150,000"
+
+
+def chats() -> Iterator[Row]:
+    with firehose() as engine, daemon(engine=engine) as served:
+        for name, kind in _models(served.address):
+            body = json.dumps(
+                {
+                    "model": name,
+                    "messages": [{"role": "user", "content": "What is the capital of France?"}],
+                    "options": {"num_predict": 10},
+                }
+            )
+            connection, requests = served.address.connect(), 1000
+            _ask(connection, body, 50)
+            before = served.cpu_s()
+            _ask(connection, body, requests)
+            per_chat = (served.cpu_s() - before) / requests
+            yield f"CPU per short {kind} chat", f"{per_chat * 1e3:.2f} ms", "≤ 1.2 ms"
+
+
+def latency() -> Iterator[Row]:
+    weights = smollm2()
+    with bare_engine(weights, *ENGINE_OPTIONS) as (engine, _), daemon() as served:
+        create(served.address, weights, template=CHATML)
+        prompt = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+        bare = {"prompt": prompt, "n_predict": 1, "stream": True, "cache_prompt": True}
+        ours = {
+            "model": MODEL,
+            "messages": [{"role": "user", "content": "hi"}],
+            "options": {"num_predict": 1, "num_thread": 2},
+        }
+        direct, through = [], []
+        for _ in range(120):
+            direct.append(_timed(lambda: engine.post("/completion", bare)))
+            through.append(_timed(lambda: served.address.post("/api/chat", ours)))
+        added = statistics.median(through[20:]) - statistics.median(direct[20:])
+        yield "time added to a one-token request", f"{added * 1e3:.2f} ms", "≤ 1.0 ms"
+
+
+def streams() -> Iterator[Row]:
+    weights = smollm2()
+    with (
+        bare_engine(weights, *ENGINE_OPTIONS) as (engine, _),
+        daemon(env={"OLLAMA_NUM_PARALLEL": "4"}) as served,
+    ):
+        create(served.address, weights, template=CHATML)
+        prompt = "<|im_start|>user\nCount to one thousand.<|im_end|>\n<|im_start|>assistant\n"
+        bare = {
+            "prompt": prompt,
+            "n_predict": 256,
+            "ignore_eos": True,
+            "stream": True,
+            "temperature": 0,
+            "seed": 1,
+        }
+        ours = {
+            "model": MODEL,
+            "messages": [{"role": "user", "content": "Count to one thousand."}],
+            "options": {"num_predict": 256, "temperature": 0, "seed": 1, "num_ctx": 4096, "num_thread": 2},
+        }
+        for count, goal in ((1, "≥ 0.99"), (4, "≥ 0.98")):
+            ratios = []
+            for _ in range(5):
+                straight = _rate(lambda: _tokens_direct(engine, bare), count)
+                relayed = _rate(lambda: _tokens_ours(served.address, ours), count)
+                ratios.append(relayed / straight)
+            yield f"tokens/s of {count} stream(s) ÷ direct", f"{statistics.median(ratios):.3f}", goal
+
+
+def cold() -> Iterator[Row]:
+    weights = smollm2()
+    bare, ours = [], []
+    prompt = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+    chat = {
+        "model": MODEL,
+        "messages": [{"role": "user", "content": "hi"}],
+        "options": {"num_predict": 1},
+        "keep_alive": 0,
+    }
+
+    def bare_start() -> None:
+        with bare_engine(weights, "-c", "4096", "-np", "1", "--no-webui", "--offline") as (engine, _):
+            engine.post("/completion", {"prompt": prompt, "n_predict": 1})
+            bare.append(time.perf_counter() - began)
+
+    with daemon() as served:
+        create(served.address, weights, template=CHATML)
+        for _ in range(5):
+            began = time.perf_counter()
+            bare_start()
+            ours.append(_timed(lambda: served.address.post("/api/chat", chat)))
+            _until_unloaded(served.address)
+    ratio = statistics.median(ours) / statistics.median(bare)
+    yield "cold start to first token ÷ bare engine", f"{ratio:.2f} ({statistics.median(ours):.2f} s)", "≤ 1.0"
+
+
+BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
+    bench.__name__: bench for bench in (startup, version, relay, chats, latency, streams, cold)
+}
+
+
+def main(names: list[str]) -> None:
+    """Run the benches named, or all, and print a row as soon as it is known."""
+    print(f"{'what':<46} {'measured':>16} {'goal':>12}")
+    for name in names or BENCHES:
+        for what, measured, goal in BENCHES[name]():
+            print(f"{what:<46} {measured:>16} {goal:>12}", flush=True)
+
+
+def _models(address: Address) -> Iterator[tuple[str, str]]:
+    create(address, smollm2(), "rendered", template=CHATML)
+    yield "rendered", "rendered"
+    address.post(
+        "/api/create", {"model": "native", "from": "rendered", "template": "{{ .Prompt }}", "stream": False}
+    )
+
+
+def _ask(connection: object, body: str, times: int) -> None:
+    import http.client
+
+    assert isinstance(connection, http.client.HTTPConnection)
+    for _ in range(times):
+        connection.request("POST", "/api/chat", body, {"Content-Type": "application/json"})
+        connection.getresponse().read()
+
+
+def _timed(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def _rate(run: Callable[[], int], count: int) -> float:
+    """Tokens per second of ``count`` runs at once."""
+    totals: list[int] = []
+    threads = [threading.Thread(target=lambda: totals.append(run())) for _ in range(count)]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(totals) / (time.perf_counter() - began)
+
+
+def _tokens_direct(engine: Address, body: dict[str, object]) -> int:
+    last = engine.post("/completion", body).strip().rsplit(b"data: ", 1)[1]
+    return int(json.loads(last)["timings"]["predicted_n"])
+
+
+def _tokens_ours(address: Address, body: dict[str, object]) -> int:
+    last = address.post("/api/chat", body).strip().rsplit(b"\n", 1)[-1]
+    return int(json.loads(last)["eval_count"])
+
+
+def _until_unloaded(address: Address) -> None:
+    while json.loads(address.get("/api/ps")[1])["models"]:
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
