@@ -4,32 +4,68 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 
-import orchestrator
+from orchestrator.cli import commands, grammar
 from orchestrator.errors import OrchestratorError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; gives the exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        match words:
-            case ["serve" | "start"]:
-                return serve()
-            case ["--version" | "-v"]:
-                sys.stdout.write(f"ollama version is {orchestrator.__version__}\n")
-                return 0
-            case _:
-                raise OrchestratorError(f'unknown command "{words[0] if words else ""}" for "orch"')
+        status = run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
     except OrchestratorError as error:
-        sys.stderr.write(f"Error: {error}\n")
+        sys.stderr.write(f"Error: {str(error).rstrip(' ')}\n")
         return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
-def serve() -> int:
-    """Run the daemon in this process until it is told to stop."""
-    from orchestrator import daemon
-    from orchestrator.config import Config
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; errors are raised."""
+    place = grammar.command_word(arguments, commands.PROGRAM_FLAGS)
+    if place is None:
+        return _run_program(arguments)
+    if (entry := commands.find(arguments[place])) is None:
+        raise commands.unknown(arguments[place])
+    return _run_command(entry, [*arguments[:place], *arguments[place + 1 :]])
 
-    return daemon.serve(Config.from_environ(os.environ))
+
+def _run_program(arguments: Sequence[str]) -> int:
+    line = grammar.read(arguments, commands.PROGRAM_FLAGS)
+    if line.words:
+        raise commands.unknown(line.words[0])
+    if line.values.get("version") and not line.values.get("help"):
+        from orchestrator.cli.version import show_version
+
+        show_version()
+    else:
+        from orchestrator.cli.help import program_help
+
+        sys.stdout.write(program_help())
+    return 0
+
+
+def _run_command(entry: commands.Entry, arguments: Sequence[str]) -> int:
+    line = grammar.read(arguments, entry.flags)
+    if line.values.get("help"):
+        from orchestrator.cli.help import command_help
+
+        sys.stdout.write(command_help(entry))
+        return 0
+    entry.count.check(line.words)
+    named = {name.replace("-", "_"): value for name, value in line.values.items() if name != "help"}
+    return _code(entry)(*line.words, **named) or 0
+
+
+def _code(entry: commands.Entry) -> Callable[..., int | None]:
+    module, _, function = entry.code.partition(":")
+    found: Callable[..., int | None] = getattr(import_module(f"orchestrator.cli.{module}"), function)
+    return found

@@ -1,0 +1,38 @@
+"""The server this command line talks to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from orchestrator.cli.commands import PROGRAM
+from orchestrator.client.errors import ServerUnreachable
+from orchestrator.client.native import NativeClient
+from orchestrator.config import Config
+from orchestrator.errors import OrchestratorError
+
+
+class NoServer(OrchestratorError):
+    """Nobody listens at the server's address."""
+
+    def __init__(self) -> None:
+        super().__init__(f"could not connect to {PROGRAM} server, run '{PROGRAM} serve' to start it")
+
+
+def client() -> NativeClient:
+    """A client of the server ``OLLAMA_HOST`` names."""
+    return NativeClient(Config.from_environ(os.environ).client_url)
+
+
+@contextmanager
+def server() -> Iterator[NativeClient]:
+    """A client of a server that has just answered."""
+    with client() as native:
+        try:
+            native.heartbeat()
+        except ServerUnreachable as error:
+            if error.refused:
+                raise NoServer from error
+            raise
+        yield native

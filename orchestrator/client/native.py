@@ -1,0 +1,214 @@
+"""A blocking client of the native API, for the command line."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+
+import httpx
+
+import orchestrator
+from orchestrator.client.errors import ApiError, ServerUnreachable, SignInNeeded
+from orchestrator.client.wire import (
+    ChatChunk,
+    EmbedReply,
+    GenerateChunk,
+    ModelCard,
+    ModelSummary,
+    Progress,
+    RunningModel,
+    User,
+)
+
+_PLAIN = "application/json"
+_LINES = "application/x-ndjson"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class NativeClient:
+    """One server, by its base URL. A context manager: leaving it closes the connections.
+
+    Every call raises ``ServerUnreachable`` when no answer comes and ``ApiError`` when the answer is an error.
+    Streams are generators; closing one (or leaving its loop) hangs up, which cancels the work at the server.
+    """
+
+    def __init__(self, base_url: str) -> None:
+        self._http = httpx.Client(
+            base_url=base_url,
+            timeout=None,  # loading a large model may take minutes before the first byte
+            trust_env=urlsplit(base_url).hostname not in _LOOPBACK,  # no proxy stands before the own machine
+            headers={"User-Agent": _user_agent()},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def heartbeat(self) -> None:
+        """Return when the server is there."""
+        self._call("HEAD", "/")
+
+    def version(self) -> str:
+        """The server's version."""
+        return str(self._call("GET", "/api/version")["version"])
+
+    def models(self) -> list[ModelSummary]:
+        """The models in the store, in the server's order."""
+        return cast(list[ModelSummary], self._call("GET", "/api/tags").get("models") or [])
+
+    def running(self) -> list[RunningModel]:
+        """The models in memory, in the server's order."""
+        return cast(list[RunningModel], self._call("GET", "/api/ps").get("models") or [])
+
+    def show(self, model: str, *, verbose: bool = False) -> ModelCard:
+        """Everything about one model; ``verbose`` adds vocabularies and tensors."""
+        return cast(ModelCard, self._call("POST", "/api/show", {"model": model, "verbose": verbose}))
+
+    def copy(self, source: str, destination: str) -> None:
+        """Give a model a second name."""
+        self._call("POST", "/api/copy", {"source": source, "destination": destination})
+
+    def delete(self, model: str) -> None:
+        """Remove a name and what only it used."""
+        self._call("DELETE", "/api/delete", {"model": model})
+
+    def embed(self, request: Mapping[str, Any]) -> EmbedReply:
+        """Vectors of texts."""
+        return cast(EmbedReply, self._call("POST", "/api/embed", request))
+
+    def generate(self, request: Mapping[str, Any]) -> Generator[GenerateChunk]:
+        """The answer to a prompt, as it comes."""
+        return cast(Generator[GenerateChunk], self._stream("/api/generate", request))
+
+    def chat(self, request: Mapping[str, Any]) -> Generator[ChatChunk]:
+        """The next turn of a conversation, as it comes."""
+        return cast(Generator[ChatChunk], self._stream("/api/chat", request))
+
+    def load(self, model: str, *, keep_alive: str | None = None, think: bool | str | None = None) -> None:
+        """Bring a model into memory; a ``keep_alive`` of zero sends it away instead."""
+        request = {"model": model, "keep_alive": keep_alive, "think": think}
+        for _ in self.generate({key: value for key, value in request.items() if value is not None}):
+            pass
+
+    def create(self, request: Mapping[str, Any]) -> Generator[Progress]:
+        """Make a model from uploaded blobs or another model."""
+        return cast(Generator[Progress], self._stream("/api/create", request))
+
+    def pull(self, model: str, *, insecure: bool) -> Generator[Progress]:
+        """Fetch a model from its registry."""
+        return cast(Generator[Progress], self._stream("/api/pull", {"model": model, "insecure": insecure}))
+
+    def push(self, model: str, *, insecure: bool) -> Generator[Progress]:
+        """Send a model to its registry."""
+        return cast(Generator[Progress], self._stream("/api/push", {"model": model, "insecure": insecure}))
+
+    def has_blob(self, digest: str) -> bool:
+        """Whether the store already holds these bytes."""
+        try:
+            self._call("HEAD", f"/api/blobs/{digest}")
+        except ApiError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    def upload_blob(self, digest: str, content: Iterable[bytes]) -> None:
+        """Send bytes under their digest; the server checks that they belong together."""
+        with _translated():
+            reply = self._http.post(
+                f"/api/blobs/{digest}", content=content, headers={"Content-Type": "application/octet-stream"}
+            )
+        _raise_for(reply, message=_error_text(reply.text))
+
+    def me(self) -> User:
+        """The account signed in; raises ``SignInNeeded`` when there is none."""
+        return cast(User, self._call("POST", "/api/me"))
+
+    def sign_out(self) -> None:
+        """Forget the account."""
+        self._call("POST", "/api/signout")
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        with _translated():
+            reply = self._http.request(method, path, content=_encoded(body), headers=_headers(_PLAIN))
+        _raise_for(reply, message=_error_text(reply.text))
+        return cast(dict[str, Any], json.loads(reply.text) or {}) if reply.text.strip() else {}
+
+    def _stream(self, path: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        with (
+            _translated(),
+            self._http.stream("POST", path, content=_encoded(body), headers=_headers(_LINES)) as reply,
+        ):
+            if reply.is_error:
+                reply.read()
+                status = f"{reply.status_code} {reply.reason_phrase}".strip()
+                _raise_for(reply, message=": ".join(filter(None, (status, _error_text(reply.text)))))
+            with closing(cast(Generator[str], reply.iter_lines())) as lines:
+                for line in filter(None, lines):
+                    record = json.loads(line)
+                    if message := record.get("error"):
+                        raise ApiError(str(message), status=HTTPStatus.OK)
+                    yield record
+
+
+def _raise_for(reply: httpx.Response, *, message: str) -> None:
+    if not reply.is_error:
+        return
+    if reply.status_code == HTTPStatus.UNAUTHORIZED and (url := _json_object(reply.text).get("signin_url")):
+        raise SignInNeeded(message, url=str(url))
+    raise ApiError(
+        message or "something went wrong, please see the orch server logs for details",
+        status=reply.status_code,
+    )
+
+
+def _error_text(body: str) -> str:
+    """The error in a body: its ``error`` field, else the body itself."""
+    return str(_json_object(body).get("error") or ("" if _json_object(body) else body.strip()))
+
+
+def _json_object(body: str) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _encoded(body: Mapping[str, Any] | None) -> bytes | None:
+    return None if body is None else json.dumps(body, ensure_ascii=False).encode(errors="replace")
+
+
+def _headers(accept: str) -> dict[str, str]:
+    return {"Content-Type": "application/json", "Accept": accept}
+
+
+def _user_agent() -> str:
+    system = f"{platform.machine()} {sys.platform}"
+    return f"orch/{orchestrator.__version__} ({system}) Python/{platform.python_version()}"
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn the HTTP library's errors into ours."""
+    try:
+        yield
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        reason = str(error) or type(error).__name__
+        request = getattr(error, "_request", None)
+        where = f'{request.method.capitalize()} "{request.url}": ' if request else ""
+        raise ServerUnreachable(where + reason, refused=" refused" in reason) from error

@@ -1,0 +1,127 @@
+"""JSON of the native API as a client sees it: keys and their types, nothing else.
+
+Every key may be missing unless the class says otherwise; readers use ``get``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Required, TypedDict
+
+
+class Details(TypedDict, total=False):
+    """``details`` of a model."""
+
+    format: str
+    family: str
+    families: list[str] | None
+    parameter_size: str
+    quantization_level: str
+    parent_model: str
+
+
+class ModelSummary(TypedDict, total=False):
+    """One row of ``GET /api/tags``."""
+
+    name: Required[str]
+    model: str
+    digest: Required[str]
+    size: Required[int]
+    modified_at: Required[str]
+    remote_model: str
+    remote_host: str
+    details: Details
+
+
+class RunningModel(TypedDict, total=False):
+    """One row of ``GET /api/ps``."""
+
+    name: Required[str]
+    digest: Required[str]
+    size: Required[int]
+    size_vram: Required[int]
+    context_length: int
+    expires_at: Required[str]
+
+
+class Tensor(TypedDict):
+    """One tensor of ``POST /api/show`` with ``verbose``."""
+
+    name: str
+    type: str
+    shape: list[int]
+
+
+class Message(TypedDict, total=False):
+    """One turn of a conversation."""
+
+    role: Required[str]
+    content: str
+    thinking: str
+    images: list[str] | None
+    tool_calls: list[dict[str, Any]]
+
+
+class ModelCard(TypedDict, total=False):
+    """Reply of ``POST /api/show``."""
+
+    license: str
+    modelfile: str
+    parameters: str
+    template: str
+    system: str
+    details: Details
+    messages: list[Message] | None
+    model_info: dict[str, Any]
+    projector_info: dict[str, Any]
+    tensors: list[Tensor]
+    capabilities: list[str]
+    requires: str
+    remote_model: str
+    remote_host: str
+
+
+class Metrics(TypedDict, total=False):
+    """Times (nanoseconds) and counts in the last object of an answer."""
+
+    total_duration: int
+    load_duration: int
+    prompt_eval_count: int
+    prompt_eval_duration: int
+    eval_count: int
+    eval_duration: int
+
+
+class GenerateChunk(Metrics, total=False):
+    """One line of ``POST /api/generate``."""
+
+    response: str
+    thinking: str
+    done: bool
+
+
+class ChatChunk(Metrics, total=False):
+    """One line of ``POST /api/chat``."""
+
+    message: Message
+    done: bool
+
+
+class EmbedReply(TypedDict, total=False):
+    """Reply of ``POST /api/embed``."""
+
+    embeddings: list[list[float]]
+
+
+class Progress(TypedDict, total=False):
+    """One line of ``/api/create``, ``/api/pull`` and ``/api/push``."""
+
+    status: str
+    digest: str
+    total: int
+    completed: int
+
+
+class User(TypedDict, total=False):
+    """Reply of ``POST /api/me``."""
+
+    name: str
