@@ -109,14 +109,17 @@ def _draft_files(modelfile: Modelfile, directory: Path) -> tuple[Path, ...]:
 
 
 def _parameters(modelfile: Modelfile) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    given: dict[str, list[str]] = {}
+    """Typed values, of which the last counts and lists grow; and warnings."""
+    parameters: dict[str, Any] = {}
     warnings = []
     for command in modelfile.all(Keyword.PARAMETER):
         if command.name in DEPRECATED_PARAMETERS:
             warnings.append(f"warning: parameter {command.name} is deprecated")
-        else:
-            given.setdefault(command.name, []).append(command.value)
-    return format_parameters(given), tuple(warnings)
+            continue
+        value = format_parameters({command.name: [command.value]})[command.name]
+        earlier = parameters.get(command.name)
+        parameters[command.name] = earlier + value if isinstance(earlier, list) else value
+    return parameters, tuple(warnings)
 
 
 def _requires(modelfile: Modelfile) -> str:
