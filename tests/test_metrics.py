@@ -7,9 +7,9 @@ from orchestrator.metrics import CONTENT_TYPE, Metrics
 
 
 def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    """Name and label values → value, as a scraper reads them; buckets left out."""
+    """Name and label values, by the labels' names → value, as a scraper reads them; buckets left out."""
     return {
-        (sample.name, *sample.labels.values()): sample.value
+        (sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value
         for family in text_string_to_metric_families(metrics.exposition().decode())
         for sample in family.samples
         if not sample.name.endswith("_bucket")
@@ -27,16 +27,16 @@ def test_requests_are_told_apart_by_dialect_route_method_and_status(metrics: Met
     metrics.request_ended("/v1/chat/completions", "POST", 404, 0)
     metrics.request_ended("/v1/messages", "POST", 200, 0)
     seen = samples(metrics)
-    assert seen["orch_requests_total", "native", "/api/chat", "POST", "200"] == 2
-    assert seen["orch_requests_total", "openai", "/v1/chat/completions", "POST", "404"] == 1
-    assert seen["orch_requests_total", "anthropic", "/v1/messages", "POST", "200"] == 1
+    assert seen["orch_requests_total", "native", "POST", "/api/chat", "200"] == 2
+    assert seen["orch_requests_total", "openai", "POST", "/v1/chat/completions", "404"] == 1
+    assert seen["orch_requests_total", "anthropic", "POST", "/v1/messages", "200"] == 1
     assert seen["orch_request_seconds_sum", "native", "/api/chat"] == 2
 
 
 def test_what_clients_make_up_is_no_label(metrics: Metrics) -> None:
     for method in ("BREW", "PROPFIND"):
         metrics.request_ended("unknown", method, 405, 0)
-    assert samples(metrics)["orch_requests_total", "native", "unknown", "other", "405"] == 2
+    assert samples(metrics)["orch_requests_total", "native", "other", "unknown", "405"] == 2
 
 
 def test_tokens_and_truncations_add_up(metrics: Metrics) -> None:
