@@ -1,0 +1,51 @@
+"""The values of ``config.json``, typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from orchestrator.create.convert.errors import ConversionFailed
+
+MAX_UINT = (1 << 32) - 1
+MAX_FLOAT32 = (2 - 2**-23) * 2.0**127
+
+
+class Config:
+    """Looks values up under several names: the first that is there and not zero counts."""
+
+    def __init__(self, values: Mapping[str, Any], architecture: str) -> None:
+        self.values = values
+        self.architecture = architecture
+        """As ``architectures`` names it: ``BertModel``."""
+
+    def uint(self, *keys: str) -> int:
+        """A count; 0 if there is none. A whole number may be written with a fraction of zero."""
+        for key, value in self._given(keys):
+            whole = int(value) if isinstance(value, float) and value.is_integer() else value
+            if not isinstance(whole, int) or not 0 < whole <= MAX_UINT:
+                raise self._wrong(key, value, "a whole number")
+            return whole
+        return 0
+
+    def float(self, *keys: str) -> float:
+        """A number of single precision; 0 if there is none."""
+        for key, value in self._given(keys):
+            if not isinstance(value, int | float) or not abs(value) <= MAX_FLOAT32:
+                raise self._wrong(key, value, "a number")
+            return float(value)
+        return 0.0
+
+    def _given(self, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+        """The values that count, truth values as texts so that they are not taken for numbers."""
+        for key in keys:
+            value = self.values.get(key)
+            if isinstance(value, bool):
+                yield key, str(value)
+            elif value not in (None, 0):
+                yield key, value
+
+    def _wrong(self, key: str, value: Any, wanted: str) -> ConversionFailed:
+        return ConversionFailed(
+            f'parse config.json for "{self.architecture}": {key} must be {wanted}, not {value!r:.80}'
+        )

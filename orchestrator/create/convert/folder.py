@@ -1,0 +1,66 @@
+"""The files of a Hugging Face model, by the names they were uploaded under."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.create.convert.errors import ConversionFailed
+
+MAX_JSON_BYTES = 256 << 20
+"""The largest tokenizers take 40 MB."""
+
+
+class ModelFolder:
+    """The files of one model. Names are only looked up, so none leads out of the folder."""
+
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        self.files = files
+
+    def has(self, name: str) -> bool:
+        return name in self.files
+
+    def json(self, name: str) -> Any:
+        """The content of a JSON file; bare ``NaN`` and infinities read as 0."""
+        path = self._path(name)
+        if (size := path.stat().st_size) > MAX_JSON_BYTES:
+            raise ConversionFailed(f"parse {name}: {size} bytes exceed maximum {MAX_JSON_BYTES}")
+        try:
+            return json.loads(path.read_bytes(), parse_constant=lambda _: 0)
+        except (ValueError, RecursionError) as error:
+            raise ConversionFailed(f"parse {name}: {error}") from error
+
+    def object(self, name: str) -> dict[str, Any]:
+        """The content of a JSON file that holds an object."""
+        value = self.json(name)
+        if not isinstance(value, dict):
+            raise ConversionFailed(f"parse {name}: not an object")
+        return value
+
+    def object_if_there(self, name: str) -> dict[str, Any]:
+        return self.object(name) if self.has(name) else {}
+
+    def text(self, name: str) -> str:
+        return self._path(name).read_text("utf-8", "replace")
+
+    def weights(self) -> dict[str, Path]:
+        """The safetensors files at the top of the folder, names sorted; all the index names must be there."""
+        weights = {
+            name: path
+            for name, path in sorted(self.files.items())
+            if name.endswith(".safetensors") and "/" not in name
+        }
+        if not weights:
+            raise ConversionFailed("unknown tensor format")
+        index = self.object_if_there("model.safetensors.index.json").get("weight_map")
+        if isinstance(index, dict) and (missing := sorted({*map(str, index.values())} - weights.keys())):
+            raise ConversionFailed(f"model.safetensors.index.json names {missing[0]}, which is missing")
+        return weights
+
+    def _path(self, name: str) -> Path:
+        try:
+            return self.files[name]
+        except KeyError:
+            raise ConversionFailed(f"open {name}: no such file or directory") from None
