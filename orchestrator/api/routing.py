@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from aiohttp import web
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+PARAMETER = "parameter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Target:
 
     path: str
     """The route's path, braces and all: the label of metrics."""
-    handlers: Mapping[str, Handler] = field(default_factory=dict)
+    handlers: Mapping[str, Handler]
     parameter: str = ""
 
     @property
@@ -63,10 +66,10 @@ class Router:
         fixed: dict[str, dict[str, Handler]] = {}
         prefixes: dict[str, _Prefix] = {}
         for route in routes:
-            prefix, brace, parameter = route.path.partition("{")
+            prefix, brace, rest = route.path.partition("{")
             if brace:
-                whole_rest = parameter.endswith("*}")
-                handlers = prefixes.setdefault(prefix, _Prefix(prefix, route.path, whole_rest, {})).handlers
+                new = _Prefix(prefix, route.path, rest.endswith("*}"), {})
+                handlers = prefixes.setdefault(prefix, new).handlers
             else:
                 handlers = fixed.setdefault(route.path, {})
             handlers[route.method] = route.handler
@@ -94,3 +97,8 @@ def cleaned(path: str) -> str:
         return path
     clean = posixpath.normpath("/" + path.lstrip("/"))
     return clean + "/" if path.endswith("/") and clean != "/" else clean
+
+
+def parameter(request: web.Request) -> str:
+    """What stands in the place of the braces in the path of ``request``."""
+    return request.match_info[PARAMETER]

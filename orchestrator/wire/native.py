@@ -45,7 +45,7 @@ def _within_single_precision(value: float) -> float:
     return rounded
 
 
-def _shortest_single(value: float) -> float:
+def shortest_single(value: float) -> float:
     """The number with the fewest digits that is ``value`` in single precision."""
     for digits in range(1, 9):
         short = float(f"{value:.{digits}g}")
@@ -68,7 +68,7 @@ def _tools_json(value: tuple[Tool, ...]) -> list[dict[str, Any]]:
 
 Int = Annotated[int, Field(ge=-MAX_NS - 1, le=MAX_NS)]
 Base64 = Annotated[bytes, BeforeValidator(_read_base64), PlainSerializer(_write_base64)]
-Single = Annotated[float, AfterValidator(_within_single_precision), PlainSerializer(_shortest_single)]
+Single = Annotated[float, AfterValidator(_within_single_precision), PlainSerializer(shortest_single)]
 ThinkField = Annotated[Think | None, PlainValidator(Think.parse), PlainSerializer(_think_json)]
 KeepAliveField = Annotated[
     KeepAlive | None, PlainValidator(KeepAlive.parse), PlainSerializer(_keep_alive_json)
@@ -335,6 +335,8 @@ class ListedModel(Wire):
     digest: str = ""
     details: ModelDetails = ModelDetails()
     capabilities: OmitEmpty[list[str]] = []
+    damage: OmitEmpty[str] = ""
+    """Ours: why the model cannot be used."""
 
 
 class ListResponse(Wire):
@@ -355,16 +357,20 @@ class RunningModel(Wire):
     size_vram: Int = 0
     context_length: Int = 0
     state: OmitEmpty[str] = ""
-    active_requests: OmitNone[Int | None] = None
+    active_requests: Int = 0
+    waiting_requests: Int = 0
     parallel: OmitEmpty[Int] = 0
-    pid: OmitEmpty[Int] = 0
+    """How many requests it serves at a time."""
+    pid: OmitNone[Int | None] = None
 
 
 class QueueState(Wire):
-    """Requests that wait for a runner, in ``/api/ps``."""
+    """Requests that wait for a runner; ours."""
 
     waiting: Int = 0
-    limit: Int = 0
+    by_model: dict[str, Int] = {}
+    oldest_ns: Int = 0
+    """How long the first in line has waited."""
 
 
 class ProcessResponse(Wire):

@@ -1,0 +1,214 @@
+"""Everything between a connection and a handler: clean paths, origins, hosts, routing, errors, log, metrics.
+
+One coroutine does it all instead of a tower of middlewares, for most requests last a fraction of a
+millisecond. The order is Ollama's (``api-native`` §2): malformed and unclean paths, a slash too many, origin,
+host, then the route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import re
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from aiohttp import web
+
+from orchestrator.api import metrics
+from orchestrator.api.bodies import read_body
+from orchestrator.api.errors import NATIVE
+from orchestrator.api.hosts import HostKind, host_kind
+from orchestrator.api.native import (
+    account,
+    blobs,
+    copy,
+    delete,
+    embedding,
+    generation,
+    ps,
+    show,
+    tags,
+    transfers,
+    version,
+)
+from orchestrator.api.origins import is_same_origin
+from orchestrator.api.replies import empty_reply, text_reply
+from orchestrator.api.requestlog import LOGGED_PATHS
+from orchestrator.api.routing import PARAMETER, Route, Router, Target, cleaned
+from orchestrator.api.state import AppState
+from orchestrator.errors import OrchestratorError
+from orchestrator.logs import request_id
+
+logger = logging.getLogger(__name__)
+
+RUNNER_OPTIONS: Mapping[str, Any] = {
+    "handler_cancellation": True,  # a client that leaves ends its handler
+    "access_log": None,  # the log below says more
+    "keepalive_timeout": 120.0,  # also how long the headers of a request may take
+    "auto_decompress": False,
+}
+"""What the daemon's ``web.AppRunner`` has to be made with."""
+
+_UNROUTED = "other"
+_CORS = web.RequestKey("cors", Mapping[str, str])
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PATH_SAFE = "/:@!$&'()*+,;=-._~"
+
+
+_MODULES = (version, generation, embedding, tags, ps, show, blobs, copy, delete, transfers, account, metrics)
+
+
+def build_app(state: AppState, extensions: Iterable[Route] = ()) -> web.Application:
+    """The application with all routes, and those of ``extensions``."""
+    routes = [route for module in _MODULES for route in module.routes(state)]
+    app = web.Application(client_max_size=state.max_body_bytes)
+    app.router.add_route("*", "/{path:.*}", _Front(state, Router([*routes, *extensions])).answer)
+    app.on_response_prepare.append(_finish_headers)
+    return app
+
+
+class _Front:
+    """Answers every request."""
+
+    def __init__(self, state: AppState, router: Router) -> None:
+        self._state = state
+        self._router = router
+        self._ids = itertools.count(1)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """The reply, whatever happens. Only cancellation is raised, when the client has left."""
+        request_id.set(f"{next(self._ids):x}")
+        started = time.perf_counter()
+        path = unquote(request.raw_path.partition("?")[0])
+        target = self._router.find(path)
+        status = 499  # unless there is a reply
+        try:
+            response = await self._guarded(request, path, target)
+            status = response.status
+            return response
+        finally:
+            self._report(request, path, target, status, time.perf_counter() - started)
+
+    async def _guarded(self, request: web.Request, path: str, target: Target | None) -> web.StreamResponse:
+        try:
+            return self._redirected(request, path, target) or await self._admitted(request, path, target)
+        except OrchestratorError as error:
+            if error.hint:
+                logger.info("request failed: %s (%s)", error, error.hint)
+            return NATIVE.reply(error)
+        except ConnectionResetError:
+            raise
+        except Exception:
+            logger.exception("request failed by a fault of ours")
+            return empty_reply(500)
+
+    def _redirected(self, request: web.Request, path: str, target: Target | None) -> web.Response | None:
+        """The reply to a path that is written wrongly."""
+        if "%" in request.raw_path and _BAD_ESCAPE.search(request.raw_path.partition("?")[0]):
+            response = text_reply("400 Bad Request", status=400, content_type="text/plain; charset=utf-8")
+            response.force_close()
+            return response
+        if (clean := cleaned(path)) != path:
+            return _redirect(request, 307, clean)
+        if target is not None:
+            return None
+        method = request.method
+        if (shorter := self._router.redirect(method, path)) is not None:
+            return _redirect(request, 301 if method == "GET" else 307, shorter)
+        return None
+
+    async def _admitted(self, request: web.Request, path: str, target: Target | None) -> web.StreamResponse:
+        """The reply after origin and host have been looked at."""
+        refused = self._origin_reply(request) or self._host_reply(request)
+        if refused is not None:
+            return refused
+        if target is None:
+            return text_reply("404 page not found", status=404)
+        handler = target.handlers.get(request.method)
+        if handler is None:
+            response = text_reply("405 method not allowed", status=405)
+            response.headers["Allow"] = target.allow
+            return response
+        request.match_info[PARAMETER] = target.parameter
+        if self._state.request_log is None or path not in LOGGED_PATHS:
+            return await handler(request)
+        try:
+            return await handler(request)
+        finally:
+            await self._keep(request, path)
+
+    def _origin_reply(self, request: web.Request) -> web.Response | None:
+        """The end of a request from a page: a refusal, or the answer to a preflight."""
+        headers, origins = request.headers, self._state.origins
+        origin = headers.get("Origin")
+        if not origin or is_same_origin(origin, headers.get("Host", "")):
+            return None
+        if not origins.allow(origin):
+            logger.warning("origin refused; OLLAMA_ORIGINS lists those allowed", extra={"origin": origin})
+            return empty_reply(403)
+        if request.method == "OPTIONS":
+            request[_CORS] = origins.preflight_headers(origin)
+            return empty_reply(204)
+        request[_CORS] = origins.headers(origin)
+        return None
+
+    def _host_reply(self, request: web.Request) -> web.Response | None:
+        """The end of a request that was sent to somebody else's name, or only asks what is allowed."""
+        if not self._state.check_hosts:
+            return None
+        host = request.headers.get("Host", "")
+        match host_kind(host):
+            case HostKind.FOREIGN:
+                logger.warning("host refused; set OLLAMA_HOST to listen for it", extra={"host": host})
+                return empty_reply(403)
+            case HostKind.NAME if request.method == "OPTIONS":
+                return empty_reply(204)
+            case _:
+                return None
+
+    async def _keep(self, request: web.Request, path: str) -> None:
+        """Write the request to the files of ``OLLAMA_DEBUG_LOG_REQUESTS``."""
+        log = self._state.request_log
+        if log is None:
+            return
+        try:
+            body = await read_body(request)
+            await asyncio.to_thread(log.write, path, body, request.headers)
+        except (OSError, OrchestratorError) as error:
+            logger.warning("request not logged: %s", error)
+
+    def _report(
+        self, request: web.Request, path: str, target: Target | None, status: int, seconds: float
+    ) -> None:
+        route = _UNROUTED if target is None else target.path
+        self._state.metrics.request_ended(route, request.method, status, seconds)
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(
+                "%s %s %d %.3f ms %s", request.method, path, status, seconds * 1e3, request.remote,
+                extra={"status": status, "duration_ms": seconds * 1e3, "client": request.remote},
+            )  # fmt: skip
+
+
+async def _finish_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Last touch to the headers of every reply, streams included."""
+    headers = response.headers
+    headers.popall("Server", None)
+    cors = request.get(_CORS)
+    if cors is not None:
+        headers.update(cors)
+
+
+def _redirect(request: web.Request, status: int, path: str) -> web.Response:
+    """A redirect to ``path`` on this server, the query kept."""
+    query = request.raw_path.partition("?")[2]
+    location = quote(path, safe=_PATH_SAFE) + (f"?{query}" if query else "")
+    words = "Moved Permanently" if status == 301 else "Temporary Redirect"
+    response = web.Response(status=status, headers={"Location": location})
+    if request.method in ("GET", "HEAD"):
+        response.headers["Content-Type"] = "text/html; charset=utf-8"
+        response.body = f'<a href="{location.replace("&", "&amp;")}">{words}</a>.\n\n'.encode()
+    return response

@@ -1,0 +1,39 @@
+"""What handlers work with: the parts of the daemon, and the few settings they need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.api.origins import Origins
+from orchestrator.api.requestlog import RequestLog
+from orchestrator.domain.durations import KeepAlive
+from orchestrator.inference.service import Inference
+from orchestrator.metrics import Metrics
+from orchestrator.scheduler.loop import Scheduler
+from orchestrator.store.models import ModelStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppState:
+    """Made once by the daemon."""
+
+    version: str
+    models: ModelStore
+    scheduler: Scheduler
+    inference: Inference
+    metrics: Metrics
+    origins: Origins
+    check_hosts: bool
+    """The daemon listens on loopback, so it looks at ``Host`` headers."""
+    max_body_bytes: int
+    """Limit of request bodies, uploads of blobs excepted; 0 is none."""
+    keep_alive: KeepAlive
+    """How long an idle runner stays when no request said otherwise."""
+    cloud_source: str = "none"
+    """Who disabled the cloud: ``none``, ``env``, ``config`` or ``both``."""
+    request_log: RequestLog | None = None
+
+    @property
+    def cloud_disabled(self) -> bool:
+        """The user does not want the cloud."""
+        return self.cloud_source != "none"
