@@ -110,9 +110,9 @@ def share_of_cores(spec: LoadSpec, cores: int, others: Collection[Ready]) -> int
     """Threads for a runner on the CPU; ``None`` leaves all cores to it.
 
     Runners whose threads together exceed the cores slow each other down many times over, because waiting
-    threads spin. A process cannot change its number later, so it gets the share that is right at its start: the
-    cores divided by the runners at work then, itself included. Idle runners take nothing, so a model that is
-    loaded while the others rest has all cores; the user's ``num_thread`` wins.
+    threads spin. A process cannot change its number later, so it gets the share that is right at its start:
+    the cores divided by the runners at work then, itself included. Idle runners take nothing, so a model that
+    is loaded while the others rest has all cores; the user's ``num_thread`` wins.
     """
     at_work = sum(runner.leases > 0 for runner in others)
     if at_work == 0 or spec.options.num_thread > 0:
@@ -123,8 +123,8 @@ def share_of_cores(spec: LoadSpec, cores: int, others: Collection[Ready]) -> int
 def known_use(runners: Collection[Ready]) -> dict[DeviceKey, int]:
     """Bytes that runners told us they use, by device.
 
-    A runner sees only the devices of its placement and counts them from 0, so its label ``CUDA0`` is the first
-    of these.
+    A runner sees only the devices of its placement and counts them from 0, so its label ``CUDA0`` is the
+    first of these.
     """
     used: dict[DeviceKey, int] = {}
     for runner in runners:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from orchestrator.errors import QueueFull, RequestCanceled
+from orchestrator.runners.base import LoadOrder
 from orchestrator.scheduler.admission import NeedsRoom, plan_load
 from orchestrator.scheduler.effects import Effect, Reason
 from orchestrator.scheduler.errors import NotEnoughMemory
@@ -241,7 +242,7 @@ def _expire(step: Step) -> None:
 
 
 def _make_progress(step: Step, figures: Measured | None) -> set[str]:
-    """Bring the first in line that needs a load nearer to it; gives the runners that somebody waits to see leave."""
+    """Bring the first in line that needs a load nearer to it; gives the runners that have to leave for it."""
     _abandon_unwanted_load(step)
     vacated: set[str] = set()
     blocked = step.loading is not None
@@ -291,13 +292,15 @@ def _place_found(step: Step, request: Request, figures: Measured | None, vacated
         step.measure(request)
         return False
     match plan_load(request.spec, step.settings, figures, step.ready()):
-        case NotEnoughMemory() as error:
-            step.fail(request, error)
-            return True
         case NeedsRoom():
             _make_room(step, request, vacated)
-        case order:
+        case NotEnoughMemory() as error if not step.somebody_leaves:
+            step.fail(request, error)
+            return True
+        case LoadOrder() as order if not (order.devices and step.somebody_leaves):
             step.start(request, order)
+        case _:
+            pass  # whoever is leaving changes the figures
     return False
 
 

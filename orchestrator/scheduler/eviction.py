@@ -10,8 +10,8 @@ from orchestrator.scheduler.world import Ready
 def next_victim(runners: Iterable[Ready]) -> Ready | None:
     """The runner to go: an idle one if there is one, else one already waited for, else the first in order.
 
-    The order is the shortest keep-alive first, as in Ollama, so that a pinned model stays longest; among equal
-    ones the least recently used goes first.
+    The order is the shortest keep-alive first, as in Ollama, so that a pinned model stays longest; among
+    equal ones the least recently used goes first.
     """
     ordered = sorted(runners, key=lambda runner: (runner.keep_alive_ns, runner.last_used, runner.key))
     return min(ordered, key=lambda runner: (not runner.is_idle, runner.rival is None), default=None)

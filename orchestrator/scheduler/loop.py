@@ -1,8 +1,8 @@
 """The scheduler at work: owns the world and the runners, performs what ``decide`` wants, hands out leases.
 
-Everything happens on one event loop. ``_happen`` is the only place where the world changes; it never awaits, so a
-decision is never taken from a state that has moved on. What takes time runs as a task of the scheduler's group and
-reports back with an event.
+Everything happens on one event loop. ``_happen`` is the only place where the world changes; it never awaits,
+so a decision is never taken from a state that has moved on. What takes time runs as a task of the scheduler's
+group and reports back with an event.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Scheduler:
     # life
 
     async def run(self, *, started: asyncio.Event | None = None) -> None:
-        """Own the runners until cancelled. On leaving, every waiter has been told and every process reaped."""
+        """Own the runners until cancelled. On leaving, every waiter was told and every process reaped."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -249,7 +249,7 @@ class Scheduler:
         self._world, effects = decide(self._world, event)
         for effect in effects:
             self._perform(effect)
-        self._set_timer(None if self._world.closed else next_deadline(self._world))
+        self._set_timer(None if self._world.closed else next_deadline(self._world, event.now))
 
     def _perform(self, effect: Effect) -> None:
         match effect:

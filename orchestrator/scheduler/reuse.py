@@ -1,8 +1,8 @@
 """When a loaded runner will do for a request, and when the model has to be loaded again.
 
-Source: ``scheduler`` §6. Different from Ollama on purpose: a smaller window is served by a larger one, whoever
-chose it (case B108), and the draft model and the template flag are compared, without which an alias would get
-the wrong process.
+Source: ``scheduler`` §6. Different from Ollama on purpose: a smaller window is served by a larger one,
+whoever chose it (case B108); the draft model and the template flag are compared, without which an alias would
+get the wrong process.
 """
 
 from __future__ import annotations

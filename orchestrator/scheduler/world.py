@@ -115,8 +115,8 @@ class Ready:
         """Whether ``request`` may have a lease, seen from those who wait for this runner's place.
 
         Who came before the rival always may. Later requests are let in while a slot is free and the turn
-        lasts: as long as the load took, at least ``turn_ns``, counted from when somebody began to wait for the
-        place. So work for one model is grouped, and the wait of the rival has a bound (case B105).
+        lasts: as long as the load took, at least ``turn_ns``, counted from when somebody began to wait for
+        the place. So work for one model is grouped, and the wait of the rival has a bound (case B105).
         """
         if self.checking:
             return False
@@ -184,11 +184,14 @@ class World:
         return next((runner for runner in self.runners.values() if isinstance(runner, Loading)), None)
 
 
-def next_deadline(world: World) -> int | None:
-    """When ``decide`` wants to be called with ``Ticked`` if nothing else happens; ``None`` is never."""
+def next_deadline(world: World, now: int) -> int | None:
+    """When ``decide`` wants to be called with ``Ticked`` if nothing else happens; ``None`` is never.
+
+    What was due until ``now``, the time of the latest event, has been seen to.
+    """
     expiries = (runner.expires_at() for runner in world.runners.values() if isinstance(runner, Ready))
     retries = (world.failures[key].retry_at for key in _held_back(world))
-    return min((time for time in (*expiries, *retries) if time is not None), default=None)
+    return min((time for time in (*expiries, *retries) if time is not None and time > now), default=None)
 
 
 def _held_back(world: World) -> set[str]:
