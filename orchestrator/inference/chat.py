@@ -60,8 +60,9 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
         if isinstance(prepared, RenderedPrompt):
             yield prepared
             return
-        async with aclosing(prepared.items):  # type: ignore[type-var]
-            yield Generation(prepared.items, started_ns, load_duration_ns, prepared.overflow)
+        items = inference.counted(prepared.items)
+        async with aclosing(items):  # type: ignore[type-var]
+            yield Generation(items, started_ns, load_duration_ns, prepared.overflow)
 
 
 def _checked(model: Model, request: ChatRequest) -> Think | None:

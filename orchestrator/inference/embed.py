@@ -80,9 +80,12 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
             truncate=request.truncate,
         )
         found = await _all(reader, request.texts)
+    tokens = sum(embedding.tokens for embedding, _ in found)
+    if inference.observer:
+        inference.observer.tokens(prompt=tokens, completion=0)
     return EmbedReply(
         tuple(_direction(embedding.vector, request.dimensions) for embedding, _ in found),
-        sum(embedding.tokens for embedding, _ in found),
+        tokens,
         time.perf_counter_ns() - started_ns,
         load_duration_ns,
         sum(cut for _, cut in found),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
-from orchestrator.domain.chunks import Done, DoneReason, Item
+from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
 from orchestrator.domain.requests import GenerateRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.inference.errors import (
@@ -73,8 +73,9 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
             yield RenderedPrompt(prompt.text, len(prompt.media))
             return
         answer = await _answer(turn, request, prompt, overflow)
-        async with aclosing(answer.items):  # type: ignore[type-var]
-            yield Generation(answer.items, started_ns, load_duration_ns, answer.overflow)
+        items = inference.counted(answer.items)
+        async with aclosing(items):  # type: ignore[type-var]
+            yield Generation(items, started_ns, load_duration_ns, answer.overflow)
 
 
 def _checked(model: Model, request: GenerateRequest) -> Think | None:
@@ -155,12 +156,11 @@ async def _with_context(
     texts = [prompt]
     async with aclosing(items):  # type: ignore[type-var]
         async for batch in items:
-            if not isinstance(batch[-1], Done):
-                texts += [chunk.content for chunk in batch]  # type: ignore[union-attr]
+            texts += [item.content for item in batch if isinstance(item, Chunk)]
+            done = batch[-1]
+            if not isinstance(done, Done):
                 yield batch
                 continue
-            *chunks, done = batch
-            texts += [chunk.content for chunk in chunks]  # type: ignore[union-attr]
-            if chunks:
-                yield chunks
+            if len(batch) > 1:
+                yield batch[:-1]
             yield [replace(done, context=tuple(await runner.tokenize("".join(texts))))]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Protocol
 
+from orchestrator.domain.chunks import Done, Item
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.domain.names import InvalidName, ModelName, ModelReference, Source
 from orchestrator.domain.requests import GenerationRequest
@@ -29,6 +32,16 @@ logger = logging.getLogger(__name__)
 MAX_TOP_LOGPROBS = 20
 
 
+class InferenceObserver(Protocol):
+    """Hears of what inference cost. Must neither block nor raise."""
+
+    def tokens(self, *, prompt: int, completion: int, cached: int = 0) -> None:
+        """A generation, or an embedding, has ended."""
+
+    def prompt_truncated(self) -> None:
+        """A part of a prompt was left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inference:
     """The one path from a domain request to an answer, for every dialect."""
@@ -40,6 +53,7 @@ class Inference:
     """``OLLAMA_GO_TEMPLATE``: whether Go templates are used; ``None`` decides per model."""
     overflow_is_error: bool = False
     """``ORCH_CONTEXT_OVERFLOW=error``: a prompt that does not fit is refused, never cut."""
+    observer: InferenceObserver | None = None
 
     async def open(self, name: str, missing: Callable[[str], NotFound] = ModelNotFound) -> Model:
         """The model a client named. Raises ``InvalidModelName``, ``CloudDisabled``, or ``missing``."""
@@ -63,6 +77,8 @@ class Inference:
             return
         if self.overflow_is_error:
             raise ContextOverflow(prompt_tokens=overflow.prompt_tokens, num_ctx=overflow.num_ctx)
+        if self.observer:
+            self.observer.prompt_truncated()
         logger.warning(
             "prompt did not fit into the context window, its oldest part was left out",
             extra={
@@ -73,6 +89,23 @@ class Inference:
                 "tokens_dropped": overflow.tokens_dropped,
             },
         )
+
+    def counted(self, items: AsyncIterator[Sequence[Item]]) -> AsyncIterator[Sequence[Item]]:
+        """``items``; what they cost is reported when they have ended."""
+        return items if self.observer is None else _counted(items, self.observer)
+
+
+async def _counted(
+    items: AsyncIterator[Sequence[Item]], observer: InferenceObserver
+) -> AsyncIterator[Sequence[Item]]:
+    async with aclosing(items):  # type: ignore[type-var]
+        async for batch in items:
+            if isinstance(done := batch[-1], Done):
+                usage = done.usage
+                observer.tokens(
+                    prompt=usage.prompt_tokens, completion=usage.completion_tokens, cached=usage.cached_tokens
+                )
+            yield batch
 
 
 def check_top_logprobs(request: GenerationRequest) -> None:

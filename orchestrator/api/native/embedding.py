@@ -22,7 +22,6 @@ def routes(state: AppState) -> Iterable[Route]:
     async def post_embed(request: web.Request) -> web.StreamResponse:
         body = await read(request, wire.EmbedRequest)
         reply = await embed(state.inference, to_embed(body))
-        state.metrics.tokens(prompt=reply.prompt_tokens, completion=0)
         record: dict[str, Any] = {"model": body.model, "embeddings": [_printed(v) for v in reply.vectors]}
         if reply.vectors:
             metrics = {

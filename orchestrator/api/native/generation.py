@@ -26,7 +26,6 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.inference.chat import chat
 from orchestrator.inference.generate import generate
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
-from orchestrator.metrics import Metrics
 from orchestrator.wire import native as wire
 
 CHAT = ChatShape()
@@ -41,12 +40,12 @@ def routes(state: AppState) -> Iterable[Route]:
     async def post_chat(request: web.Request) -> web.StreamResponse:
         body = await read(request, wire.ChatRequest)
         reply = chat(state.inference, to_chat(body))
-        return await _answered(request, reply, CHAT, body.model, wants_stream(body), state.metrics)
+        return await _answered(request, reply, CHAT, body.model, wants_stream(body))
 
     async def post_generate(request: web.Request) -> web.StreamResponse:
         body = await read(request, wire.GenerateRequest)
         reply = generate(state.inference, to_generate(body))
-        return await _answered(request, reply, GENERATE, body.model, wants_stream(body), state.metrics)
+        return await _answered(request, reply, GENERATE, body.model, wants_stream(body))
 
     return (Route("POST", "/api/chat", post_chat), Route("POST", "/api/generate", post_generate))
 
@@ -57,7 +56,6 @@ async def _answered(
     shape: Shape,
     model: str,
     stream: bool,
-    metrics: Metrics,
 ) -> web.StreamResponse:
     async with opening as reply:
         match reply:
