@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple
 from orchestrator.files.cursor import Cursor
 from orchestrator.files.errors import MalformedGguf
 from orchestrator.files.ggml import FILE_TYPE_NAMES, TENSOR_TYPES, UNKNOWN_FILE_TYPE
+from orchestrator.units import format_count
 
 __all__ = [
     "MAGICS",
@@ -174,6 +175,11 @@ class GgufHeader:
     def parameter_count(self) -> int:
         """Number of elements of all tensors, whatever the metadata claims."""
         return sum(tensor.elements for tensor in self.tensors)
+
+    @property
+    def parameter_size(self) -> str:
+        """The number of parameters in short, as Ollama shows it: ``8.0B``, ``268.10M``."""
+        return format_count(self.parameter_count)
 
     def tensors_by_block(self) -> dict[int | None, tuple[TensorInfo, ...]]:
         """Tensors of each network layer; those of none under ``None``."""

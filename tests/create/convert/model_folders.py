@@ -1,0 +1,43 @@
+"""Tiny model folders for conversion, written by the program that comes with the recorded cases."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.golden_records import FOLDER
+
+
+def write_folder(name: str, directory: Path) -> dict[str, Path]:
+    """Write the folder ``name`` and give its files by the names they are uploaded under."""
+    for file, content in _program().FOLDERS[name]().contents().items():
+        path = directory / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return files_in(directory)
+
+
+def change(directory: Path, changes: Iterable[Mapping[str, Any]]) -> dict[str, Path]:
+    """Apply the changes of a case to a written folder, and give its files."""
+    for entry in changes:
+        _program().change(directory, entry)
+    return files_in(directory)
+
+
+def files_in(directory: Path) -> dict[str, Path]:
+    return {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
+
+
+@cache
+def _program() -> Any:
+    spec = importlib.util.spec_from_file_location("make_models", FOLDER / "convert" / "make_models.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module

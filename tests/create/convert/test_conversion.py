@@ -1,0 +1,243 @@
+"""Model folders become GGUF files: recorded conversions, refusals, atomic output."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.create.convert.conversion import convert_directory
+from orchestrator.create.convert.errors import ConversionFailed, UnsupportedArchitecture
+from orchestrator.create.convert.registry import CONVERTERS
+from orchestrator.files.gguf import GgufHeader, read_header
+from tests.create.convert.model_folders import change, write_folder
+from tests.golden_records import Record, cases
+
+CONVERTED = {"bert", "nomic-bert", "nomic-bert-moe"}
+"""Architectures with a converter; cases of others wait for theirs."""
+
+
+def applying(file: str) -> list[Any]:
+    return [case for case in cases(file) if case.values[0]["architecture"] in CONVERTED]
+
+
+@pytest.mark.parametrize("record", applying("convert/convert.jsonl"))
+def test_a_folder_is_converted_as_recorded(record: Record, tmp_path: Path) -> None:
+    out = tmp_path / "out.gguf"
+    convert_directory(write_folder(record["in"]["folder"], tmp_path / "in"), out)
+    header = read_header(out, keep_arrays=True)
+    wanted = record["out"]["text"]
+    for key, entry in wanted["metadata"].items():
+        assert header.types[key] == entry["type"], key
+        assert same_value(header.metadata[key], entry), key
+    assert written_tensors(header, out) == {tensor["name"]: described(tensor) for tensor in wanted["tensors"]}
+
+
+def same_value(value: Any, entry: Any) -> bool:
+    if entry["type"] == "f32":
+        return math.isclose(value, entry["value"], rel_tol=1e-6)
+    if "sha256" not in entry:
+        return bool((list(value) if isinstance(value, tuple) else value) == entry["value"])
+    rounded = [float(f"{element:.9g}") if isinstance(element, float) else element for element in value]
+    text = json.dumps(rounded, ensure_ascii=False, separators=(",", ":"))
+    return len(value) == entry["length"] and hashlib.sha256(text.encode()).hexdigest() == entry["sha256"]
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def described(tensor: dict[str, Any]) -> tuple[tuple[int, ...], str, str]:
+    return tuple(tensor["shape"]), tensor["type"], tensor["sha256"]
+
+
+def written_tensors(header: GgufHeader, path: Path) -> dict[str, tuple[tuple[int, ...], str, str]]:
+    content = path.read_bytes()
+    return {
+        tensor.name: (
+            tensor.shape,
+            tensor.type,
+            sha256(content[tensor.offset : tensor.offset + tensor.size_bytes]),
+        )
+        for tensor in header.tensors
+    }
+
+
+@pytest.mark.parametrize("record", applying("convert/errors.jsonl"))
+def test_a_broken_folder_is_refused_as_recorded(record: Record, tmp_path: Path) -> None:
+    write_folder(record["in"]["folder"], tmp_path / "in")
+    with pytest.raises(ConversionFailed) as caught:
+        convert_directory(change(tmp_path / "in", record["in"]["changes"]), tmp_path / "out.gguf")
+    assert str(caught.value) == record["error"] or "error" in record.get("free", ())
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    write_folder("bert", tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+def json_change(path: str, **values: Any) -> dict[str, Any]:
+    return {"op": "json", "path": path, "set": values}
+
+
+def write(path: str, text: str) -> dict[str, Any]:
+    return {"op": "write", "path": path, "text": text}
+
+
+def header_change(**entry: Any) -> dict[str, Any]:
+    return {"op": "header", "path": "model.safetensors", "set": {"embeddings.LayerNorm.weight": entry}}
+
+
+REFUSED = {
+    "no configuration": ({"op": "remove", "path": "config.json"}, "^open config.json: no such file"),
+    "configuration is a list": (write("config.json", "[1]"), "^parse config.json: not an object$"),
+    "configuration is nothing": (write("config.json", ""), "^parse config.json: "),
+    "configuration is too deep": (write("config.json", "[" * 100_000), "^parse config.json: "),
+    "configuration is no UTF-8": (
+        {"op": "write", "path": "config.json", "base64": "//8="},
+        "^parse config.json: ",
+    ),
+    "no architecture": (json_change("config.json", architectures=[]), "^unknown architecture$"),
+    "architecture is null": (json_change("config.json", architectures=None), "^unknown architecture$"),
+    "architecture is a text": (json_change("config.json", architectures="BertModel"), "a list of texts"),
+    "another architecture": (
+        json_change("config.json", architectures=["TinyForCausalLM"]),
+        '^unsupported architecture "TinyForCausalLM"$',
+    ),
+    "case of the architecture": (
+        json_change("config.json", architectures=["bertmodel"]),
+        '^unsupported architecture "bertmodel"$',
+    ),
+    "fraction": (
+        json_change("config.json", hidden_size=64.5),
+        '^parse config.json for "BertModel": hidden_size must be a whole number, not 64.5$',
+    ),
+    "text for a number": (json_change("config.json", hidden_size="64"), "hidden_size must be a whole number"),
+    "truth for a number": (json_change("config.json", hidden_size=True), "hidden_size must be a whole"),
+    "negative": (json_change("config.json", hidden_size=-1), "hidden_size must be a whole number"),
+    "above 32 bits": (json_change("config.json", hidden_size=1 << 32), "hidden_size must be a whole number"),
+    "infinite": (
+        write("config.json", '{"architectures": ["BertModel"], "hidden_size": 1e999}'),
+        "hidden_size must be a whole number, not inf",
+    ),
+    "epsilon is a text": (json_change("config.json", layer_norm_eps="small"), "must be a number"),
+    "epsilon above single precision": (json_change("config.json", layer_norm_eps=1e300), "must be a number"),
+    "vocabulary without end": (json_change("config.json", vocab_size=4_000_000_000), "exceeds maximum"),
+    "modules are no list": (write("modules.json", "{}"), "^parse modules.json: not a list of modules$"),
+    "no tokenizer": ({"op": "remove", "path": "tokenizer.json"}, "^unknown tokenizer format$"),
+    "vocabulary is a list": (
+        json_change("tokenizer.json", model={"type": "Unigram", "vocab": [["a", -1.0]]}),
+        "^parse tokenizer.json: vocab must be an object$",
+    ),
+    "giant token id": (
+        json_change("tokenizer.json", model={"vocab": {"a": 1 << 40}}),
+        "^parse tokenizer.json: bad id 1099511627776 of token 'a'$",
+    ),
+    "half a character": (
+        write("tokenizer.json", r'{"model": {"vocab": {"\udc00": 0}}}'),
+        "is not text",
+    ),
+    "no weights": ({"op": "remove", "path": "model.safetensors"}, "^unknown tensor format$"),
+    "a shard is missing": (
+        write("model.safetensors.index.json", '{"weight_map": {"x": "model-2.safetensors"}}'),
+        "^model.safetensors.index.json names model-2.safetensors, which is missing$",
+    ),
+    "the same tensor twice": (
+        {"op": "copy", "path": "model.safetensors", "to": "../bert/other.safetensors"},
+        "^duplicate tensor name '.*' was found for this model$",
+    ),
+    "weights cut short": (
+        {"op": "cut", "path": "model.safetensors", "keep": -1},
+        "^model.safetensors: tensor .*: data offsets .* are outside",
+    ),
+    "header without end": (
+        {"op": "length", "path": "model.safetensors", "value": 1 << 62},
+        "^model.safetensors: header length 4611686018427387904 exceeds file size",
+    ),
+    "shape too large": (header_change(shape=[128]), "shape .128. of F32 takes 512 bytes, not 256$"),
+    "five dimensions": (header_change(shape=[1, 1, 1, 1, 64]), "has more than 4 dimensions"),
+    "whole numbers for weights": (header_change(dtype="I32"), "^unknown data type: I32"),
+    "unheard-of type": (header_change(dtype="F12"), "unknown data type: F12"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("broken", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_broken_folder_is_refused_with_the_reason(
+    bert: Path, tmp_path: Path, broken: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConversionFailed, match=message):
+        convert_directory(change(bert, [broken]), tmp_path / "out.gguf")
+    assert [path.name for path in tmp_path.iterdir()] == ["bert"]
+
+
+def test_weights_in_a_sub_folder_do_not_count(bert: Path, tmp_path: Path) -> None:
+    files = change(bert, [])
+    files["2_Dense/model.safetensors"] = files.pop("model.safetensors")
+    with pytest.raises(ConversionFailed, match="^unknown tensor format$"):
+        convert_directory(files, tmp_path / "out.gguf")
+
+
+def test_an_unsupported_architecture_says_what_to_do(bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedArchitecture) as caught:
+        convert_directory(
+            change(bert, [json_change("config.json", architectures=["X"])]), tmp_path / "out.gguf"
+        )
+    assert caught.value.hint is not None
+
+
+def test_whole_numbers_may_be_written_as_fractions(bert: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.gguf"
+    convert_directory(change(bert, [json_change("config.json", hidden_size=64.0)]), out)
+    assert read_header(out).config.uint("embedding_length") == 64
+
+
+def test_numbers_json_does_not_have_are_zero(bert: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.gguf"
+    config = json.loads((bert / "config.json").read_text()) | {"note": math.nan, "low": -math.inf}
+    convert_directory(change(bert, [write("config.json", json.dumps(config))]), out)
+    assert read_header(out).config.uint("embedding_length") == 64
+
+
+def test_the_architecture_comes_first_and_the_other_keys_are_sorted(bert: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.gguf"
+    convert_directory(change(bert, []), out)
+    first, *others = read_header(out).metadata
+    assert first == "general.architecture"
+    assert others == sorted(others)
+
+
+def test_tensors_of_layers_come_first(bert: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.gguf"
+    convert_directory(change(bert, []), out)
+    blocks = [tensor.block for tensor in read_header(out).tensors]
+    assert blocks == sorted(blocks, key=lambda block: math.inf if block is None else block)
+
+
+def test_progress_ends_at_the_total(bert: Path, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    out = tmp_path / "out.gguf"
+    convert_directory(change(bert, []), out, lambda done, total: seen.append((done, total)))
+    total = sum(tensor.size_bytes for tensor in read_header(out).tensors)
+    assert seen == sorted(seen)
+    assert seen[-1] == (total, total)
+
+
+def test_a_conversion_can_be_ended_and_leaves_nothing(bert: Path, tmp_path: Path) -> None:
+    class Ended(Exception):
+        pass
+
+    def end(done: int, total: int) -> None:
+        raise Ended
+
+    with pytest.raises(Ended):
+        convert_directory(change(bert, []), tmp_path / "out.gguf", end)
+    assert [path.name for path in tmp_path.iterdir()] == ["bert"]
+
+
+def test_the_listed_architectures_have_converters() -> None:
+    assert set(CONVERTERS) == {"BertModel", "NomicBertModel", "NomicBertMoEModel"}
