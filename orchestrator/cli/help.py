@@ -42,7 +42,7 @@ def command_help(entry: Entry) -> str:
         sections.append(_section("Aliases", [", ".join((entry.name, *entry.aliases))]))
     sections.append(_section("Flags", _flag_lines(entry.flags or (HELP,))))
     if entry.variables:
-        sections.append(_section("Environment Variables", _columns(_variables(entry))))
+        sections.append(_section("Environment Variables", _columns(_variable_rows(entry))))
     return "\n".join(sections)
 
 
@@ -70,3 +70,11 @@ def _flag_form(flag: Flag) -> str:
 
 def _with_default(summary: str, default: str | None) -> str:
     return f"{summary} (default {default})" if default else summary
+
+
+def _variable_rows(entry: Entry) -> list[tuple[str, str]]:
+    """The variables of a command; ``serve`` goes on with all that the table of settings has for it."""
+    from orchestrator.config import help_rows, serve_variables
+
+    more = serve_variables() if entry.name == "serve" else ()
+    return help_rows(dict.fromkeys((*entry.variables, *more)))

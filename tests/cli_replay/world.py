@@ -1,0 +1,229 @@
+"""The world of the recordings: two servers, a library of models, a registry, and names for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.cli_replay import files
+from tests.cli_replay.registry import loopback_registry
+from tests.golden_records import FOLDER
+
+Case = Mapping[str, Any]
+
+_START_DEADLINE_S = 60.0
+_STOP_DEADLINE_S = 30.0
+_UNLOAD_DEADLINE_S = 20.0
+_POLL_S = 0.05
+_FOREIGN = re.compile(r"(OLLAMA|ORCH|HTTPS?_PROXY|https?_proxy|ALL_PROXY|all_proxy)")
+_PROGRAM = Path(sys.executable).with_name("orch")
+
+
+class World:
+    """Everything a recorded command may touch, below one folder."""
+
+    def __init__(self, folder: Path, registry: str, busy: str) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.library: Mapping[str, Mapping[str, Any]] = json.loads((FOLDER / "cli/library.json").read_text())
+        self._ports = {name: _free_port() for name in ("empty", "library", "none")}
+        self._stock: dict[str, str] = {}
+        self._files: dict[str, tuple[str, Path]] = {}
+        self._is_in_order = False
+        self._names = {
+            "<GGUF>": str(folder / "base.gguf"),
+            "<HALF>": str(folder / "half.gguf"),
+            "<HOME>": str(self.home),
+            "<DEAD>": f"127.0.0.1:{self._ports['none']}",
+            "<BUSY>": busy,
+            "<REGISTRY>": registry,
+        }
+        (folder / "base.gguf").symlink_to(files.base())
+        (folder / "half.gguf").symlink_to(files.half())
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The variables of every program of this world."""
+        kept = {name: value for name, value in os.environ.items() if not _FOREIGN.match(name)}
+        own = {
+            "HOME": str(self.home),
+            "TERM": "xterm-256color",
+            "NO_PROXY": "127.0.0.1,localhost",
+            "ORCH_RUN_DIR": str(self.folder / "run"),
+        }
+        return kept | own | more
+
+    @contextmanager
+    def server(self, name: str) -> Iterator[None]:
+        """A server of our own program; its way to registries far away is a proxy that refuses."""
+        environment = self.environment(
+            OLLAMA_HOST=self._host(name),
+            OLLAMA_MODELS=str(self.folder / name),
+            ORCH_RUN_DIR=str(self.folder / f"run-{name}"),
+            HTTPS_PROXY="http://127.0.0.1:1",
+        )
+        with (self.folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [_PROGRAM, "serve"], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        try:
+            self._wait_for(name, process)
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(_STOP_DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def prepare(self, case: Case) -> Path:
+        """Bring everything into the state a case begins with; gives its folder."""
+        folder = self.folder / "cwd"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        server = case["server"]
+        host = self._host(server)
+        self._names |= {
+            "<CWD>": str(folder),
+            "<MODELS>": str(self.folder / server),
+            "<HOST>": host,
+            "<PORT>": host.rpartition(":")[2],
+        }
+        if server == "library":
+            self.restock(ordered=bool(case.get("in_order")))
+            if case.get("loaded") is not None:
+                self._load_only(case["loaded"])
+        for method, path, body in case.get("before") or ():
+            self.call(server, method, path, json.loads(self.fill(json.dumps(body))))
+        for name, text in (case.get("files") or {}).items():
+            (folder / name).write_text(self.fill(text))
+        return folder
+
+    def variables(self, case: Case) -> dict[str, str]:
+        """The environment of a case."""
+        own = {name: self.fill(value) for name, value in (case.get("env") or {}).items()}
+        return self.environment(OLLAMA_HOST=self._host(case["server"])) | own
+
+    def command(self, arguments: Sequence[str]) -> list[str]:
+        """The program with arguments as recorded."""
+        return [str(_PROGRAM), *map(self.fill, arguments)]
+
+    def fill(self, text: str) -> str:
+        """A recorded text with our own names in it."""
+        for mask, name in self._names.items():
+            text = text.replace(mask, name)
+        return text
+
+    def unfill(self, text: str) -> str:
+        """A text of ours with masks for names, the longest first."""
+        for mask, name in sorted(self._names.items(), key=lambda item: -len(item[1])):
+            text = text.replace(name, mask)
+        return text
+
+    def call(self, server: str, method: str, path: str, body: Any = None) -> Any:
+        """One request to a server; gives its JSON. Raises ``httpx.HTTPStatusError``."""
+        content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        with httpx.Client(trust_env=False, timeout=120) as client:
+            reply = client.request(method, f"http://{self._host(server)}{path}", content=content)
+        reply.raise_for_status()
+        return json.loads(reply.content) if reply.content.strip() else None
+
+    def restock(self, *, ordered: bool) -> None:
+        """Have the library hold exactly its models; with ``ordered`` their ages follow their names."""
+        if ordered and not self._is_in_order:
+            self._stock.clear()
+        held = {
+            model["name"]: model["digest"] for model in self.call("library", "GET", "/api/tags")["models"]
+        }
+        wanted = {f"{name}:latest": fields for name, fields in self.library.items()}
+        for name in held.keys() - wanted.keys():
+            self.call("library", "DELETE", "/api/delete", {"model": name})
+        for name in sorted(wanted):
+            if name not in held or held[name] != self._stock.get(name):
+                self._create(name, dict(wanted[name]))
+                self._is_in_order = ordered
+                if ordered:
+                    time.sleep(1.05)  # lists are sorted by age in whole seconds
+
+    def _create(self, name: str, fields: dict[str, Any]) -> None:
+        digest, path = self._file(fields.pop("file"))
+        try:
+            self.call("library", "HEAD", f"/api/blobs/{digest}")
+        except httpx.HTTPStatusError:
+            self.call("library", "POST", f"/api/blobs/{digest}", path.read_bytes())
+        body = {"model": name, "files": {"model.gguf": digest}, "stream": False} | fields
+        self.call("library", "POST", "/api/create", body)
+        models = self.call("library", "GET", "/api/tags")["models"]
+        self._stock[name] = next(model["digest"] for model in models if model["name"] == name)
+
+    def _file(self, name: str) -> tuple[str, Path]:
+        if name not in self._files:
+            path = files.pooled() if name == "pooled" else files.base()
+            self._files[name] = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}", path
+        return self._files[name]
+
+    def _load_only(self, models: Sequence[tuple[str, Any]]) -> None:
+        for model in self.call("library", "GET", "/api/ps")["models"]:
+            body = {"model": model["name"], "keep_alive": 0, "stream": False}
+            self.call("library", "POST", "/api/generate", body)
+        deadline = time.monotonic() + _UNLOAD_DEADLINE_S
+        while self.call("library", "GET", "/api/ps")["models"] and time.monotonic() < deadline:
+            time.sleep(_POLL_S)  # the API tells who is loaded, but not when that changes
+        for name, keep_alive in models:
+            body = {"model": name, "keep_alive": keep_alive}
+            if name == "embedder":
+                self.call("library", "POST", "/api/embed", body | {"input": "x"})
+            else:
+                self.call("library", "POST", "/api/generate", body | {"stream": False})
+
+    def _wait_for(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + _START_DEADLINE_S
+        while process.poll() is None and time.monotonic() < deadline:
+            try:
+                self.call(name, "GET", "/api/version")
+            except httpx.TransportError:
+                time.sleep(_POLL_S)  # a port has no event for being opened
+            else:
+                return
+        log = (self.folder / f"{name}.log").read_text(errors="replace")
+        raise RuntimeError(f"the {name} server did not start: {log[-1000:]}")
+
+    def _host(self, server: str) -> str:
+        return f"127.0.0.1:{self._ports[server]}"
+
+
+@contextmanager
+def running_world(folder: Path) -> Iterator[World]:
+    """A world with its servers up and its library stocked."""
+    with ExitStack() as stack:
+        registry = stack.enter_context(loopback_registry())
+        busy = stack.enter_context(socket.socket())
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        world = World(folder, registry, f"127.0.0.1:{busy.getsockname()[1]}")
+        for name in ("empty", "library"):
+            stack.enter_context(world.server(name))
+        world.restock(ordered=False)
+        yield world
+
+
+def _free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port: int = unused.getsockname()[1]
+        return port
