@@ -106,7 +106,7 @@ MALFORMED = {
     "reversed": (safetensors({"t": F32 | {"data_offsets": [8, 0]}}, bytes(8)), "are outside of the 8 bytes"),
     "beyond the file": (safetensors({"t": F32}, bytes(7)), "are outside of the 7 bytes of data"),
     "shape smaller": (safetensors({"t": F32 | {"shape": [1]}}, bytes(8)), "of F32 takes 4 bytes, not 8"),
-    "shape overflow": (safetensors({"t": F32 | {"shape": [1 << 40] * 2}}, bytes(8)), f"takes {1 << 82} bytes"),
+    "shape overflow": (safetensors({"t": F32 | {"shape": [1 << 40] * 2}}, bytes(8)), f"takes {1 << 82}"),
     "overlap": (
         safetensors({"t": F32, "u": entry("F32", [1], 4, 8)}, bytes(8)),
         '"u": data overlaps that of another tensor',

@@ -44,7 +44,7 @@ def same_value(value: Any, entry: Any) -> bool:
         return bool((list(value) if isinstance(value, tuple) else value) == entry["value"])
     rounded = [float(f"{element:.9g}") if isinstance(element, float) else element for element in value]
     text = json.dumps(rounded, ensure_ascii=False, separators=(",", ":"))
-    return len(value) == entry["length"] and hashlib.sha256(text.encode()).hexdigest() == entry["sha256"]
+    return (len(rounded), sha256(text.encode())) == (entry["length"], entry["sha256"])
 
 
 def sha256(content: bytes) -> str:
