@@ -118,7 +118,8 @@ class Reference:
 
 def _gelu(values: Floats) -> Floats:
     erf = np.vectorize(math.erf, otypes=[np.float32])
-    return values * (1 + erf(values / math.sqrt(2))) / 2
+    activated: Floats = values * (1 + erf(values / math.sqrt(2))) / 2
+    return activated
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.files.sniff import Content, content_of
+from orchestrator.modelfile.content import Content, content_of
 from orchestrator.modelfile.errors import InvalidModelfile
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gguf import GGUFReader
 
 from orchestrator.create.convert.conversion import convert_directory
 from orchestrator.create.convert.errors import ConversionFailed, UnsupportedArchitecture
@@ -241,3 +242,14 @@ def test_a_conversion_can_be_ended_and_leaves_nothing(bert: Path, tmp_path: Path
 
 def test_the_listed_architectures_have_converters() -> None:
     assert set(CONVERTERS) == {"BertModel", "NomicBertModel", "NomicBertMoEModel"}
+
+
+def test_another_reader_understands_the_file(bert: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.gguf"
+    convert_directory(change(bert, []), out)
+    reader = GGUFReader(out)
+    header = read_header(out)
+    assert [(tensor.name, tensor.shape.tolist(), tensor.data_offset) for tensor in reader.tensors] == [
+        (tensor.name, list(tensor.shape), tensor.offset) for tensor in header.tensors
+    ]
+    assert list(header.metadata) == [key for key in reader.fields if not key.startswith("GGUF.")]
