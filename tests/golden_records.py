@@ -104,8 +104,8 @@ def _same_text(expected: str, actual: str, masks: Mapping[str, str]) -> bool:
 
 
 def _righted(record: Record) -> Record:
-    right: Record = record.get("right", {})
-    return record | right
+    right = record.get("right")
+    return record | right if isinstance(right, dict) else record
 
 
 def _lines(path: Path) -> list[str]:

@@ -1,0 +1,47 @@
+"""``[img-N]`` tags in the text of messages, where a template writes the prompt.
+
+The engine's side replaces each by a marker of the medium. Source: ``prompts`` §3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from orchestrator.domain.requests import Message
+from orchestrator.errors import BadRequest
+
+_PLACE = "[img]"
+
+
+class TooManyImages(BadRequest):
+    """The model takes one image per message."""
+
+    def __init__(self) -> None:
+        super().__init__("this model only supports one image while more than one image requested")
+
+
+def check_image_counts(messages: Iterable[Message], families: Sequence[str]) -> None:
+    """Refuse several images in one message for families that take one. Raises ``TooManyImages``."""
+    if "mllama" in families and any(len(message.images) > 1 for message in messages):
+        raise TooManyImages
+
+
+def tag_images(messages: Iterable[Message]) -> list[Message]:
+    """The messages with a tag for each of their images, numbered from 0 in order.
+
+    A tag takes the place of the next literal ``[img]``; those left over stand in front of the text.
+    """
+    tagged: list[Message] = []
+    number = 0
+    for message in messages:
+        content, prefix = message.content, ""
+        for _ in message.images:
+            tag = f"[img-{number}]"
+            number += 1
+            if _PLACE in content:
+                content = content.replace(_PLACE, tag, 1)
+            else:
+                prefix += tag
+        tagged.append(replace(message, content=prefix + content) if message.images else message)
+    return tagged

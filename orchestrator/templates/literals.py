@@ -1,0 +1,90 @@
+"""Constants in actions: what Go's strings, characters and numbers stand for."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
+_INTEGER = re.compile(
+    r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0?[oO]?(?:_?[0-7])+|[1-9](?:_?[0-9])*|0)"
+)
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
+_MAX_INTEGER = 2**63
+
+
+class BadConstant(ValueError):
+    """The spelling of a constant is wrong; the message says how."""
+
+
+def string(token: str) -> str:
+    """The value of a quoted string, quotes included. Bytes that are no UTF-8 become lone surrogates."""
+    if token.startswith("`"):
+        return token[1:-1].replace("\r", "")
+    return _unescape(token[1:-1], quote='"')
+
+
+def character(token: str) -> int:
+    """The code point of a character constant."""
+    text = _unescape(token[1:-1], quote="'")
+    if len(text) != 1:
+        raise BadConstant(f"malformed character constant: {token}")
+    code = ord(text)
+    return code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code
+
+
+def number(token: str) -> int | float:
+    """The value of a number: an integer unless it is written with a point or an exponent."""
+    if _INTEGER.fullmatch(token):
+        value = int(_as_python(token), 0)
+        if not -_MAX_INTEGER <= value < _MAX_INTEGER:
+            raise BadConstant(f'integer overflow: "{token}"')
+        return value
+    plain = token.replace("_", "")
+    if _HEX_FLOAT.fullmatch(plain):
+        return float.fromhex(plain)
+    if not _FLOAT.fullmatch(plain) or not any(mark in plain for mark in ".eE"):
+        raise BadConstant(f'illegal number syntax: "{token}"')
+    return float(plain)
+
+
+def _as_python(token: str) -> str:
+    """Go's leading zero means octal; Python wants ``0o``."""
+    sign, digits = (token[0], token[1:]) if token[0] in "+-" else ("", token)
+    if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567_":
+        digits = "0o" + digits[1:].lstrip("_")
+    return sign + digits
+
+
+def _unescape(text: str, *, quote: str) -> str:
+    if "\\" not in text:
+        return text
+
+    def value(match: re.Match[str]) -> str:
+        byte_hex, octal, short, long, letter = match.groups()
+        if letter is not None:
+            if letter == quote:
+                return quote
+            if letter in _LETTERS:
+                return _LETTERS[letter]
+            raise BadConstant("invalid syntax")
+        if byte_hex or octal:
+            return _byte(int(byte_hex, 16) if byte_hex else int(octal, 8))
+        return _rune(int(short or long, 16))
+
+    unescaped = _ESCAPE.sub(value, text)
+    # bytes written one by one may spell a character
+    return unescaped.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def _byte(value: int) -> str:
+    if value > 0xFF:
+        raise BadConstant("invalid syntax")
+    return bytes((value,)).decode("utf-8", "surrogateescape")
+
+
+def _rune(value: int) -> str:
+    if value > 0x10FFFF or 0xD800 <= value < 0xE000:
+        raise BadConstant("invalid syntax")
+    return chr(value)
