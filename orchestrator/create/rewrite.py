@@ -1,8 +1,8 @@
 """GGUF files written anew from the pieces of others, without decoding what is in them.
 
-The normal form is what llama.cpp's ``llama-quantize … COPY`` writes, byte for byte: the keys as they were, then
-``general.quantization_version`` and ``general.file_type``, the tensors by network layer and name. A model that was
-imported by Ollama has the same digest here.
+The normal form is what llama.cpp's ``llama-quantize … COPY`` writes, byte for byte: the keys as they were,
+then ``general.quantization_version`` and ``general.file_type``, the tensors by network layer and name. So a
+model has the same digest whether Ollama imported it or we did.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.errors import StoreError
 from orchestrator.files.ggml import TENSOR_TYPES
 from orchestrator.files.gguf import GgufHeader, TensorInfo
+from orchestrator.store.errors import disk_error
 
 QUANTIZATION_VERSION = 2
 READ_BYTES = 4 << 20
@@ -55,7 +57,7 @@ class FileImage:
         return sum(len(piece) if isinstance(piece, bytes) else piece.size_bytes for piece in self.pieces)
 
     def chunks(self) -> Iterator[bytes]:
-        """The content, a few megabytes at a time. Raises ``OSError``; ``EOFError`` if a source shrank."""
+        """The content, a few megabytes at a time. Raises ``StoreError``."""
         for piece in self.pieces:
             if isinstance(piece, bytes):
                 yield piece
@@ -84,6 +86,11 @@ def joined(shards: Sequence[GgufFile]) -> FileImage:
     first = shards[0]
     tensors = [(shard, tensor) for shard in shards for tensor in shard.header.tensors]
     return _image(first.header.alignment, list(_keys(first, set(_split_keys(first.header)))), tensors)
+
+
+def whole(file: GgufFile) -> FileImage:
+    """The file as it is."""
+    return FileImage((FileRange(file.path, 0, file.header.size_bytes),))
 
 
 def with_text(file: GgufFile, key: str, value: str) -> FileImage:
@@ -142,12 +149,15 @@ def _text(text: str) -> bytes:
 
 
 def _content(piece: FileRange) -> Iterator[bytes]:
-    with piece.path.open("rb") as file:
-        file.seek(piece.start)
-        left = piece.size_bytes
-        while left:
-            chunk = file.read(min(left, READ_BYTES))
-            if not chunk:
-                raise EOFError(f"{piece.path} is shorter than it was")
-            left -= len(chunk)
-            yield chunk
+    try:
+        with piece.path.open("rb") as file:
+            file.seek(piece.start)
+            left = piece.size_bytes
+            while left:
+                chunk = file.read(min(left, READ_BYTES))
+                if not chunk:
+                    raise StoreError(f"read {piece.path}: the file is shorter than it was")
+                left -= len(chunk)
+                yield chunk
+    except OSError as error:
+        raise disk_error("read", piece.path, error) from error

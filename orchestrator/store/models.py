@@ -76,11 +76,11 @@ class ModelStore:
 
         Raises ``StoreError``: also when one of its blobs is no longer there, and then nothing has changed.
         """
-        await self._in_thread(self._replace, name, manifest)
+        await self._in_thread(self.replace_now, name, manifest)
 
     async def release(self, digests: Iterable[str]) -> None:
         """Remove those blobs that no model uses. Raises ``StoreError``."""
-        await self._in_thread(self._release, digests)
+        await self._in_thread(self.release_now, digests)
 
     async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(work, *args, **kwargs)
@@ -121,16 +121,19 @@ class ModelStore:
             if old is not None:
                 self._release_locked(old.manifest)
 
-    def _replace(self, name: ModelName, manifest: Manifest) -> None:
+    def replace_now(self, name: ModelName, manifest: Manifest) -> None:
+        """``replace``, for work that is in a thread already."""
         with self._changing:
             for part in manifest.parts:
                 self.blobs.touch(Digest.parse(part.digest))
+            name = self.manifests.canonical(name)
             old = self._readable(name)
             self.manifests.write(name, manifest)
             if old is not None and self._prunes:
                 self._release_locked(old.manifest)
 
-    def _release(self, digests: Iterable[str]) -> None:
+    def release_now(self, digests: Iterable[str]) -> None:
+        """``release``, for work that is in a thread already."""
         with self._changing:
             remove_if_unused(self.layout, self.manifests, digests)
 

@@ -1,0 +1,300 @@
+"""Making a model: from a plan to a manifest in the store, telling each step.
+
+The work is plain synchronous code, a generator of steps; ``build`` runs it step by step in threads.
+Source: ``modelfile`` §5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Generator
+from contextlib import ExitStack, aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.create.config import family_defaults, model_config
+from orchestrator.create.convert.conversion import convert_directory
+from orchestrator.create.errors import CreateFailed, CreateRefused
+from orchestrator.create.parts import (
+    Part,
+    Rewriting,
+    is_safetensors,
+    kind_of,
+    parts_of,
+    read_upload,
+    rewriting_of,
+)
+from orchestrator.create.plan import (
+    CreatePlan,
+    ExistingModel,
+    Files,
+    RemoteModel,
+    UploadedFiles,
+    licenses_of,
+)
+from orchestrator.create.quantization import check_quantization
+from orchestrator.create.rewrite import GgufFile, whole
+from orchestrator.create.texts import TEMPLATE_TYPES, layer_status, parameters_part, replaced, text_part
+from orchestrator.domain.digests import Digest
+from orchestrator.domain.names import ModelName
+from orchestrator.domain.progress import Progress
+from orchestrator.files.gguf import read_header
+from orchestrator.process.cleanup import to_the_end
+from orchestrator.store.canonical import canonical_json
+from orchestrator.store.errors import disk_error
+from orchestrator.store.layout import make_directory
+from orchestrator.store.manifests import StoredManifest
+from orchestrator.store.messages import messages_json
+from orchestrator.store.models import ModelStore
+from orchestrator.store.wire import Layer, Manifest, MediaType, ModelConfig
+from orchestrator.templates.errors import TemplateSyntaxError
+from orchestrator.templates.gotemplate import GoTemplate
+from orchestrator.templates.known import autodetect
+
+Steps = Generator[Progress | None, None, None]
+"""``None`` is nothing to tell, but a place to stop at when nobody wants the model any more."""
+
+STEP_BYTES = 64 << 20
+TOLD_BYTES = 1 << 30
+"""Writing a file anew is told of when so much is written; smaller files are done before."""
+
+PLACEHOLDER_DIGEST = "0" * 19
+"""Names the work on a file that has no digest yet."""
+
+GGUF_TYPES = frozenset({MediaType.MODEL, MediaType.PROJECTOR, MediaType.ADAPTER, MediaType.DRAFT})
+
+
+class Pull(Protocol):
+    """Fetches a model from its registry into the store."""
+
+    def __call__(self, name: ModelName) -> AsyncGenerator[Progress, None]: ...
+
+
+async def build(
+    plan: CreatePlan, store: ModelStore, *, pull: Pull | None = None
+) -> AsyncGenerator[Progress, None]:
+    """Make the model of ``plan``; the last step is told when it is there.
+
+    Raises ``ModelNotFound`` for a base that is not in the store when there is no ``pull``; also
+    ``CreateRefused``, ``CreateFailed``, ``ConversionFailed``, ``MalformedGguf`` and ``StoreError``. Whatever
+    is raised, the old model of that name is untouched.
+    """
+    base = plan.base
+    if pull and isinstance(base, ExistingModel) and not await asyncio.to_thread(_is_there, store, base.name):
+        async with aclosing(pull(base.name)) as pulling:
+            async for told in pulling:
+                yield told
+    steps = _Build(plan, store).steps()
+    try:
+        while (step := await to_the_end(asyncio.to_thread(next, steps, _END))) is not _END:
+            if isinstance(step, Progress):
+                yield step
+    finally:
+        await to_the_end(asyncio.to_thread(steps.close))
+
+
+_END = object()
+
+
+def _is_there(store: ModelStore, name: ModelName) -> bool:
+    return store.layout.manifest(store.manifests.canonical(name)).exists()
+
+
+class _Build:
+    """One model on its way: the parts there are so far, in the order of the layers."""
+
+    def __init__(self, plan: CreatePlan, store: ModelStore) -> None:
+        self._plan = plan
+        self._store = store
+        self._blobs = store.blobs
+        self._parts: list[Part] = []
+        self._base_config = ModelConfig()
+
+    def steps(self) -> Steps:
+        with ExitStack() as temporaries:
+            yield from self._take_base(temporaries)
+            yield from self._take_adapters(temporaries)
+            yield from self._take_drafts()
+            self._check()
+            for index in range(len(self._parts)):
+                yield from self._settle(index)
+        before = {part.layer.digest for part in self._parts}
+        manifest = self._complete()
+        for part in self._parts:
+            yield Progress(part.status)
+        yield Progress("writing manifest")
+        self._store.replace_now(self._plan.name, manifest)
+        self._store.release_now(before - {part.layer.digest for part in self._parts})
+        yield Progress("success")
+
+    def _take_base(self, temporaries: ExitStack) -> Steps:
+        match self._plan.base:
+            case RemoteModel():
+                return
+            case ExistingModel(name):
+                self._take_model(self._store.manifests.read(self._store.manifests.canonical(name)))
+            case UploadedFiles(files) if is_safetensors(self._blobs, files):
+                yield Progress("converting model")
+                self._parts.append(self._converted(files, temporaries))
+                self._detect_template()
+            case UploadedFiles(files):
+                yield from self._take_gguf(files)
+                self._detect_template()
+
+    def _take_model(self, stored: StoredManifest) -> None:
+        """All layers of another model, and its configuration."""
+        self._base_config = self._store.reader.config(stored.manifest)
+        for layer in stored.manifest.layers:
+            digest = Digest.parse(layer.digest)
+            self._blobs.touch(digest)
+            files: tuple[GgufFile, ...] = ()
+            if layer.media_type in GGUF_TYPES:
+                path = self._blobs.path(digest)
+                files = (GgufFile(path, read_header(path)),)
+            inherited = layer.model_copy(update={"from_": stored.name.short})
+            self._parts.append(Part(inherited, f"using existing layer {digest}", files))
+
+    def _take_gguf(self, files: Files) -> Steps:
+        uploads = []
+        for name, digest in sorted(files.items()):
+            yield Progress("parsing GGUF")
+            uploads.append(read_upload(self._blobs, name, digest))
+        if sum(upload.media_type is MediaType.ADAPTER for upload in uploads) > 1:
+            raise CreateRefused("only one adapter is currently supported")
+        self._parts += parts_of(uploads)
+
+    def _take_adapters(self, temporaries: ExitStack) -> Steps:
+        files = self._plan.adapters
+        if files is None:
+            return
+        if is_safetensors(self._blobs, files):
+            raise CreateRefused("adapters in safetensors are not supported, convert them to GGUF first")
+        if len(files) > 1:
+            raise CreateRefused("only one adapter is currently supported")
+        yield from self._take_gguf(files)
+
+    def _take_drafts(self) -> Steps:
+        for name, digest in sorted(self._plan.drafts.items()):
+            if name.endswith(".safetensors"):
+                raise CreateRefused("drafts in safetensors are not supported, convert them to GGUF first")
+            yield Progress("parsing GGUF")
+            upload = replace(read_upload(self._blobs, name, digest), media_type=MediaType.DRAFT)
+            self._parts += parts_of([upload])
+
+    def _converted(self, files: Files, temporaries: ExitStack) -> Part:
+        """The GGUF file made of safetensors; it is temporary until it is settled."""
+        root = self._store.layout.root
+        make_directory(root)
+        try:
+            directory = temporaries.enter_context(
+                tempfile.TemporaryDirectory(prefix="ollama-safetensors", dir=root)
+            )
+            out = Path(directory) / "model.gguf"
+            convert_directory({name: self._blobs.path(Digest.parse(files[name])) for name in files}, out)
+        except OSError as error:
+            raise disk_error("open", Path(error.filename or root), error) from error
+        header = read_header(out)
+        layer = Layer(media_type=kind_of(header), size=header.size_bytes)
+        return Part(layer, files=(GgufFile(out, header),), imported=True)
+
+    def _detect_template(self) -> None:
+        """A template for weights that carry a chat template we know."""
+        for part in list(self._parts):
+            if part.header is None or part.media_type not in (MediaType.MODEL, MediaType.PROJECTOR):
+                continue
+            known = autodetect(part.header.config.string("tokenizer.chat_template"))
+            if known is None:
+                continue
+            template = text_part(self._blobs, MediaType.TEMPLATE, known.text.encode())
+            self._parts.append(replace(template, status=f"using autodetected template {known.name}"))
+            if known.parameters:
+                self._parts.append(parameters_part(self._blobs, known.parameters))
+
+    def _check(self) -> None:
+        """Refuse what can be refused now that the base is known, before large files are written."""
+        if self._plan.template:
+            try:
+                GoTemplate.parse(self._plan.template)
+            except TemplateSyntaxError as error:
+                raise CreateRefused(f"template error: {error}") from error
+        try:
+            licenses_of(self._plan.license)
+        except TypeError as error:
+            raise CreateFailed(str(error)) from error
+        for part in self._parts:
+            check_quantization(self._plan, part)
+
+    def _settle(self, index: int) -> Steps:
+        """Have an imported file in the store, in its final form."""
+        part = self._parts[index]
+        if not part.imported:
+            return
+        rewriting = rewriting_of(part)
+        if rewriting is not None:
+            yield from self._rewrite(index, rewriting)
+        elif part.layer.digest:
+            self._blobs.touch(Digest.parse(part.layer.digest))
+            self._parts[index] = replace(part, status=f"using existing layer {part.layer.digest}")
+        else:
+            yield from self._rewrite(index, Rewriting(whole(part.files[0])))
+
+    def _rewrite(self, index: int, rewriting: Rewriting) -> Steps:
+        image, part = rewriting.image, self._parts[index]
+        yield Progress(rewriting.before) if rewriting.before else None
+        told = done = 0
+        with self._blobs.file(size_bytes=image.size_bytes) as file:
+            for chunk in image.chunks():
+                file.write(chunk)
+                done += len(chunk)
+                if rewriting.during and done - told >= TOLD_BYTES:
+                    told = done
+                    yield Progress(rewriting.during, PLACEHOLDER_DIGEST, image.size_bytes, done)
+                elif done // STEP_BYTES > (done - len(chunk)) // STEP_BYTES:
+                    yield None
+            blob = file.commit()
+        if rewriting.after:
+            yield Progress(rewriting.after)
+        layer = Layer(
+            media_type=part.media_type,
+            digest=str(blob.digest),
+            size=blob.size_bytes,
+            from_=rewriting.origin,
+        )
+        self._parts[index] = replace(part, layer=layer, status=layer_status(blob))
+
+    def _complete(self) -> Manifest:
+        """Add the texts and the configuration."""
+        config = model_config(self._plan, self._base_config, self._parts)
+        self._add_texts()
+        blob = self._blobs.put(canonical_json(config.to_json()))
+        return Manifest(
+            config=Layer(media_type=MediaType.CONFIG, digest=str(blob.digest), size=blob.size_bytes),
+            layers=tuple(part.layer for part in self._parts),
+        )
+
+    def _add_texts(self) -> None:
+        plan, blobs = self._plan, self._blobs
+        if plan.template:
+            part = text_part(blobs, MediaType.TEMPLATE, plan.template.encode("utf-8", "replace"))
+            self._parts = replaced(self._parts, TEMPLATE_TYPES, part)
+        if plan.system:
+            part = text_part(blobs, MediaType.SYSTEM, plan.system.encode("utf-8", "replace"))
+            self._parts = replaced(self._parts, (MediaType.SYSTEM,), part)
+        for text in licenses_of(plan.license):
+            self._parts.append(text_part(blobs, MediaType.LICENSE, text.encode("utf-8", "replace")))
+        if parameters := self._parameters():
+            self._parts = replaced(self._parts, (MediaType.PARAMS,), parameters_part(blobs, parameters))
+        if plan.messages:
+            part = text_part(blobs, MediaType.MESSAGES, canonical_json(messages_json(plan.messages)))
+            self._parts = replaced(self._parts, (MediaType.MESSAGES,), part)
+
+    def _parameters(self) -> dict[str, object]:
+        """Those of the base, the plan's and the family's stop words on top; empty if nothing changes."""
+        base = self._store.reader.parameters(Manifest(layers=tuple(part.layer for part in self._parts)))
+        given = dict(self._plan.parameters)
+        stop = family_defaults(self._parts).stop
+        if stop and "stop" not in given and "stop" not in base:
+            given["stop"] = list(stop)
+        return base | given if given else {}

@@ -1,0 +1,135 @@
+"""Pruning: only what is old and used by nothing, and nothing at all when in doubt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestrator.domain.digests import Digest
+from orchestrator.domain.names import ModelName
+from orchestrator.store.layout import StoreLayout
+from orchestrator.store.manifests import ManifestStore
+from orchestrator.store.prune import SPARED_AGE, prune_unused, remove_if_unused
+from orchestrator.store.wire import Layer, Manifest
+
+NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
+OWL = ModelName.parse("owl")
+
+Place = Callable[..., Path]
+
+
+@pytest.fixture
+def manifests(layout: StoreLayout) -> ManifestStore:
+    return ManifestStore(layout)
+
+
+@pytest.fixture
+def place(layout: StoreLayout) -> Place:
+    """Puts a file of some age among the blobs."""
+    layout.blobs.mkdir(parents=True)
+
+    def file(name: str, age: timedelta = timedelta(days=1)) -> Path:
+        path = layout.blobs / name
+        path.write_bytes(b"x")
+        modified = (NOW - age).timestamp()
+        os.utime(path, (modified, modified))
+        return path
+
+    return file
+
+
+def digest(letter: str) -> Digest:
+    return Digest(letter * 64)
+
+
+def using(*letters: str) -> Manifest:
+    return Manifest(
+        config=Layer(digest=str(digest(letters[0]))),
+        layers=tuple(Layer(digest=str(digest(letter))) for letter in letters[1:]),
+    )
+
+
+def test_old_and_unused_files_go(layout: StoreLayout, manifests: ManifestStore, place: Place) -> None:
+    manifests.write(OWL, using("a", "b"))
+    kept = [place(digest("a").file_name), place(digest("b").file_name)]
+    young = place(digest("c").file_name, SPARED_AGE - timedelta(seconds=1))
+    gone = [place(digest("d").file_name, SPARED_AGE), place("sha256-12345"), place("whatever")]
+    (layout.blobs / "split-gguf-1").mkdir()
+    assert prune_unused(layout, manifests, now=NOW) == len(gone)
+    assert set(layout.blobs.iterdir()) == {*kept, young, layout.blobs / "split-gguf-1"}
+
+
+def test_a_reference_in_capitals_counts(layout: StoreLayout, manifests: ManifestStore, place: Place) -> None:
+    blob = place(digest("a").file_name)
+    manifests.write(OWL, Manifest(layers=(Layer(digest=f"sha256:{'A' * 64}"),)))
+    prune_unused(layout, manifests, now=NOW)
+    assert blob.exists()
+
+
+def test_the_parts_of_a_running_download_stay_together(
+    layout: StoreLayout, manifests: ManifestStore, place: Place
+) -> None:
+    running = [place("sha256-1-partial", timedelta(minutes=1)), place("sha256-1-partial-0")]
+    stopped = [place("sha256-2-partial"), place("sha256-2-partial-0"), place("sha256-2-partial-15")]
+    assert prune_unused(layout, manifests, now=NOW) == len(stopped)
+    assert set(layout.blobs.iterdir()) == set(running)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]"])
+def test_nothing_goes_while_a_manifest_is_broken(
+    layout: StoreLayout,
+    manifests: ManifestStore,
+    place: Place,
+    caplog: pytest.LogCaptureFixture,
+    content: bytes,
+) -> None:
+    blob = place(digest("a").file_name)
+    manifests.write_bytes(OWL, content)
+    assert prune_unused(layout, manifests, now=NOW) == 0
+    assert caplog.records[0].message == (
+        "corrupt manifests detected, skipping prune operation.  Re-pull or delete to clear"
+    )
+    manifests.delete(OWL)
+    caplog.clear()
+    assert prune_unused(layout, manifests, now=NOW) == 1
+    assert not blob.exists()
+    assert [record.levelname for record in caplog.records] == []
+
+
+def test_old_leftovers_among_the_manifests_go(layout: StoreLayout, manifests: ManifestStore) -> None:
+    manifests.write(OWL, using("a"))
+    old, young = layout.manifests / ".writing-old", layout.manifests / ".writing-young"
+    for path, age in ((old, timedelta(hours=2)), (young, timedelta(0))):
+        path.write_bytes(b"x")
+        os.utime(path, ((NOW - age).timestamp(), (NOW - age).timestamp()))
+    (layout.manifests / "empty" / "inside").mkdir(parents=True)
+    prune_unused(layout, manifests, now=NOW)
+    assert {path.name for path in layout.manifests.iterdir()} == {"registry.ollama.ai", young.name}
+
+
+def test_links_are_not_pruned(layout: StoreLayout, manifests: ManifestStore, place: Place) -> None:
+    target = place(digest("a").file_name, timedelta(0))
+    link = layout.blobs / digest("b").file_name
+    link.symlink_to(target)
+    prune_unused(layout, manifests, now=NOW + timedelta(days=2))
+    assert link.is_symlink()
+
+
+def test_an_empty_store_can_be_pruned(layout: StoreLayout, manifests: ManifestStore) -> None:
+    assert prune_unused(layout, manifests, now=NOW) == 0
+
+
+def test_what_a_model_leaves_goes_at_once_unless_another_needs_it(
+    layout: StoreLayout, manifests: ManifestStore, place: Place
+) -> None:
+    manifests.write(OWL, using("a", "b"))
+    shared, own = place(digest("b").file_name), place(digest("c").file_name, timedelta(0))
+    assert (
+        remove_if_unused(layout, manifests, [str(digest("b")), str(digest("c")), str(digest("d")), "x"]) == 1
+    )
+    assert shared.exists()
+    assert not own.exists()
