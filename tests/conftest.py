@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import uvloop
 from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
@@ -21,9 +23,10 @@ _PROC = Path("/proc/self")
 
 
 def pytest_sessionstart() -> None:
-    """Refuse to run without any records, for the tests that read them would all be skipped."""
+    """Refuse to run without any records: the tests that read them would all be skipped."""
     if not folders():
         raise pytest.UsageError(f"no folders of recorded cases in {FOLDER}; is ORCH_GOLDEN right?")
+    uvloop.run(asyncio.sleep(0))  # its first loop opens descriptors that stay with the process
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import pytest
+import uvloop
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Run every test on the loop of the standard library and on the daemon's."""
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
