@@ -113,6 +113,15 @@ def test_tensors_have_shapes_types_sizes_and_places(path: Path) -> None:
     assert header.bytes_of(("token", "blk.0")) == 342
 
 
+def test_the_bytes_of_a_key_can_be_found_again(path: Path) -> None:
+    content = build_gguf(EVERY_TYPE)
+    header = header_of(path, content)
+    first, *_, last = (header.spans[key] for key in EVERY_TYPE)
+    assert (first[0], last[1]) == (24, len(content))
+    start, end = header.spans["owl.text"]
+    assert content[start:end] == build_gguf({"owl.text": "hööt"})[24:]
+
+
 def test_the_alignment_is_the_files_own(path: Path) -> None:
     tensors = [Tensor("a", (1,)), Tensor("b", (1,))]
     header = header_of(path, build_gguf({"general.alignment": 128}, tensors, alignment=128))
