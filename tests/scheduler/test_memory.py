@@ -29,9 +29,16 @@ def test_thirty_two_layers_of_eight_heads_at_8192_tokens_take_one_gibibyte() -> 
 
 @pytest.mark.parametrize(
     ("kv_type", "expected"),
-    [("", GIB), ("f16", GIB), ("BF16", GIB), ("f32", 2 * GIB), ("q8_0", GIB * 17 // 32), ("q4_0", GIB * 9 // 32),
-     ("unheard-of", GIB)],
-)  # fmt: skip
+    [
+        ("", GIB),
+        ("f16", GIB),
+        ("BF16", GIB),
+        ("f32", 2 * GIB),
+        ("q8_0", GIB * 17 // 32),
+        ("q4_0", GIB * 9 // 32),
+        ("unheard-of", GIB),
+    ],
+)
 def test_the_type_of_the_cache_counts(kv_type: str, expected: int) -> None:
     assert kv_bytes(a_spec(num_ctx=8192, facts=SEVEN_BILLION), slots=1, kv_type=kv_type) == expected
 
@@ -93,8 +100,16 @@ def test_fewer_than_one_slot_is_one() -> None:
 
 @pytest.mark.parametrize(
     ("totals", "expected"),
-    [([], 4096), ([8], 4096), ([22.9], 4096), ([23], 32768), ([24, 22], 32768), ([24, 24], 262144), ([80], 262144)],
-)  # fmt: skip
+    [
+        ([], 4096),
+        ([8], 4096),
+        ([22.9], 4096),
+        ([23], 32768),
+        ([24, 22], 32768),
+        ([24, 24], 262144),
+        ([80], 262144),
+    ],
+)
 def test_the_default_window_grows_with_the_gpus(totals: list[float], expected: int) -> None:
     assert context_tier([gpu(total) for total in totals]) == expected
 
