@@ -44,7 +44,7 @@ class Child:
         self.pid = process.pid
         self.name = output.name
         self._process = process
-        self._group = group
+        self._group: int | None = group
         self._output = output
         self._gone = asyncio.Event()
 
@@ -65,12 +65,20 @@ class Child:
         return self._process.returncode
 
     def terminate(self) -> None:
-        """Ask the child, and whatever it has started, to leave. Asking again does no harm."""
-        _signal_group(self._group, signal.SIGTERM)
+        """Ask the child, and whatever it has started, to leave. Asking again, or too late, does no harm."""
+        self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End the child, and whatever it has started, without asking."""
-        _signal_group(self._group, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._group is not None:
+            _signal_group(self._group, number)
+
+    def _forget_group(self) -> None:
+        """The group's number may be given to strangers from now on."""
+        self._group = None
 
     def _ended(self) -> None:
         self._output.drain()
@@ -165,6 +173,7 @@ async def _dismiss(child: Child, grace: timedelta) -> None:
     finally:
         child.kill()
     await child.wait()
+    child._forget_group()
 
 
 @contextmanager

@@ -166,6 +166,21 @@ print(child.pid, flush=True)
 """
 
 
+async def test_a_child_can_be_ended_without_asking(lines: Lines) -> None:
+    async with child_process(python(DEAF), name="owl", grace=LONG, on_line=lines) as child:
+        await lines.reach(1)
+        child.kill()
+        assert await child.wait() == -signal.SIGKILL
+
+
+async def test_a_signal_that_comes_too_late_reaches_nobody() -> None:
+    async with child_process(python(""), name="owl") as child:
+        await child.wait()
+    child.terminate()
+    child.kill()
+    assert child.returncode == 0
+
+
 async def test_what_a_child_started_goes_with_it(lines: Lines) -> None:
     program = GRANDPARENT.format("child.wait()")
     async with child_process(python(program), name="owl", grace=LONG, on_line=lines):
