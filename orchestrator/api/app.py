@@ -26,6 +26,7 @@ from orchestrator.api.native import (
     account,
     blobs,
     copy,
+    create,
     delete,
     embedding,
     generation,
@@ -59,7 +60,9 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PATH_SAFE = "/:@!$&'()*+,;=-._~"
 
 
-_MODULES = (version, generation, embedding, tags, ps, show, blobs, copy, delete, transfers, account, metrics)
+_MODULES = (
+    version, generation, embedding, tags, ps, show, create, blobs, copy, delete, transfers, account, metrics,
+)  # fmt: skip
 
 
 def build_app(state: AppState, extensions: Iterable[Route] = ()) -> web.Application:

@@ -104,13 +104,21 @@ class CreatePlan:
     overrides: ConfigOverrides = ConfigOverrides()
 
 
-def plan_create(request: CreateRequest) -> CreatePlan:
-    """Check a request. Raises ``CreateRefused``, ``InvalidDigest`` or ``InvalidName``."""
+def check_form(request: CreateRequest) -> ModelName:
+    """The name of the model to be made, after what is looked at before all else: files, digests, the name.
+
+    Raises ``CreateRefused``, ``InvalidDigest`` or ``InvalidName``.
+    """
     for files in (request.files, request.adapters, request.draft_files):
         _check_files(files or {})
     if request.draft_quantize and not request.draft_files:
         raise CreateRefused("--draft-quantize requires a DRAFT model")
-    name = ModelName.parse(request.model)
+    return ModelName.parse(request.model)
+
+
+def plan_create(request: CreateRequest) -> CreatePlan:
+    """Check a request. Raises ``CreateRefused``, ``InvalidDigest`` or ``InvalidName``."""
+    name = check_form(request)
     overrides = _overrides(request.info)
     base = _base(request)
     if isinstance(base, RemoteModel) and request.draft_files:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.create.plan import CreateRequest
 from orchestrator.domain.chunks import TokenLogprob, ToolCall, Usage
 from orchestrator.domain.formats import parse_format
+from orchestrator.domain.progress import Progress
 from orchestrator.domain.requests import ChatRequest, EmbedRequest, GenerateRequest, Message
 from orchestrator.errors import BadRequest
 from orchestrator.wire import native as wire
@@ -83,6 +85,36 @@ def to_embedding(body: wire.EmbeddingRequest) -> EmbedRequest:
         options=body.options or {},
         keep_alive=body.keep_alive,
         truncate=False,
+    )
+
+
+def to_create(body: wire.CreateRequest) -> CreateRequest:
+    """The request of ``/api/create``; older names of fields count where the newer are empty."""
+    return CreateRequest(
+        model=body.model or body.name,
+        base=body.from_,
+        remote_host=body.remote_host,
+        files=body.files,
+        adapters=body.adapters,
+        draft_files=body.draft_files,
+        quantize=body.quantize or body.quantization,
+        draft_quantize=body.draft_quantize,
+        template=body.template,
+        system=body.system,
+        license=body.license,
+        parameters=body.parameters or {},
+        messages=to_messages(body.messages),
+        renderer=body.renderer,
+        parser=body.parser,
+        requires=body.requires,
+        info=body.info or {},
+    )
+
+
+def from_progress(step: Progress) -> wire.ProgressResponse:
+    """One line of progress."""
+    return wire.ProgressResponse(
+        status=step.status, digest=step.digest, total=step.total_bytes, completed=step.completed_bytes
     )
 
 

@@ -1,0 +1,58 @@
+"""Replies of calls that take long and tell how far they are: create, pull, push.
+
+Source: ``api-native`` §2.5, §3.2.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from aiohttp import web
+
+from orchestrator.api.errors import NATIVE, native_line
+from orchestrator.api.native.convert import from_progress
+from orchestrator.api.replies import NDJSON, PLAIN_JSON, json_reply
+from orchestrator.domain.progress import Progress
+from orchestrator.errors import OrchestratorError
+from orchestrator.wire.model import encode
+
+logger = logging.getLogger(__name__)
+
+Steps = AsyncGenerator[Progress, None]
+
+
+async def progress_reply(request: web.Request, steps: Steps, *, stream: bool) -> web.StreamResponse:
+    """Each step on a line of its own, or only the last one when the client wants no stream."""
+    async with aclosing(steps):
+        try:
+            if not stream:
+                *_, last = [step async for step in steps]
+                return json_reply(from_progress(last), content_type=PLAIN_JSON)
+            first = await anext(steps)
+        except OrchestratorError as error:
+            return NATIVE.reply(error, content_type=PLAIN_JSON)
+        return await _streamed(request, first, steps)
+
+
+async def _streamed(request: web.Request, first: Progress, steps: Steps) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": NDJSON})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    try:
+        await response.write(_line(first))
+        async for step in steps:
+            await response.write(_line(step))
+    except OrchestratorError as error:
+        logger.warning("%s failed: %s", request.path, error)
+        await response.write(native_line(error))
+    except ConnectionResetError:
+        logger.debug("client left before the work was done")
+        return response
+    await response.write_eof()
+    return response
+
+
+def _line(step: Progress) -> bytes:
+    return encode(from_progress(step)) + b"\n"

@@ -1,0 +1,83 @@
+"""The whole HTTP layer over a real store, with a scheduler that has no runner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.web import Application, Request
+
+from orchestrator.api.app import build_app
+from orchestrator.api.origins import Origins
+from orchestrator.api.routing import Route
+from orchestrator.api.state import AppState
+from orchestrator.domain.devices import Device, SystemMemory
+from orchestrator.domain.durations import KeepAlive
+from orchestrator.errors import RunnerFailed
+from orchestrator.inference.prepare import Defaults
+from orchestrator.inference.service import Inference
+from orchestrator.metrics import Metrics
+from orchestrator.runners.base import LoadOrder, RunnerProcess
+from orchestrator.scheduler.loop import Scheduler
+from orchestrator.scheduler.settings import SchedulerSettings
+from orchestrator.store.layout import StoreLayout
+from orchestrator.store.models import ModelStore
+
+Client = TestClient[Request, Application]
+
+
+class NoEngine:
+    """An engine that cannot start anything."""
+
+    async def load(self, order: LoadOrder) -> RunnerProcess:
+        raise RunnerFailed("no engine here")
+
+
+class NoProbe:
+    """Knows nothing of the machine."""
+
+    def system(self) -> SystemMemory | None:
+        return None
+
+    def devices(self) -> tuple[Device, ...]:
+        return ()
+
+
+@pytest.fixture
+async def state(tmp_path: Path) -> AsyncIterator[AppState]:
+    models = ModelStore(StoreLayout(tmp_path / "models"))
+    await models.start()
+    scheduler = Scheduler(NoEngine(), SchedulerSettings(), NoProbe())
+    started = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(scheduler.run(started=started))
+        await started.wait()
+        yield AppState(
+            version="1.2.3",
+            models=models,
+            scheduler=scheduler,
+            inference=Inference(models, scheduler, Defaults(num_ctx=4096, ctx_auto=True)),
+            metrics=Metrics(),
+            origins=Origins.parse(()),
+            check_hosts=True,
+            max_body_bytes=1 << 20,
+            keep_alive=KeepAlive.parse("5m"),
+        )
+        running.cancel()
+
+
+@asynccontextmanager
+async def serving(state: AppState, *routes: Route) -> AsyncIterator[Client]:
+    """A client of a server with ``state``, and further ``routes``."""
+    async with TestClient(TestServer(build_app(state, routes))) as client:
+        yield client
+
+
+@pytest.fixture
+async def client(state: AppState) -> AsyncIterator[Client]:
+    async with serving(state) as client:
+        yield client

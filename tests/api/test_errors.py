@@ -1,0 +1,60 @@
+"""Which status and body an error has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator import errors
+from orchestrator.api.errors import NATIVE, BodyTooLarge, BodyTooSlow, NotAvailable, native_line, status_of
+from orchestrator.domain.names import InvalidName, ModelName
+from orchestrator.domain.options import InvalidOption
+from orchestrator.store.errors import CorruptManifest, ModelNotFound
+
+CASES = [
+    (errors.BadRequest("x"), 400),
+    (InvalidName("a@b", "model", "a@b"), 400),
+    (errors.NotFound("x"), 404),
+    (ModelNotFound(ModelName.parse("owlet")), 404),
+    (errors.Forbidden("x"), 403),
+    (errors.QueueFull(), 503),
+    (errors.RequestCanceled(), 499),
+    (errors.EngineRefused("x", status=413), 413),
+    (errors.RunnerFailed("x"), 500),
+    (errors.StoreError("x"), 500),
+    (CorruptManifest(Path("m"), "why"), 500),
+    (InvalidOption("x"), 500),
+    (errors.OrchestratorError("x"), 500),
+    (BodyTooLarge(5), 413),
+    (BodyTooSlow(5), 408),
+    (NotAvailable("x"), 501),
+]
+
+
+@pytest.mark.parametrize(("error", "status"), CASES, ids=lambda case: type(case).__name__)
+def test_every_kind_of_error_has_a_status(error: errors.OrchestratorError, status: int) -> None:
+    assert status_of(error) == status
+
+
+def test_every_class_of_the_tree_is_covered() -> None:
+    drawn = {kind for kind in vars(errors).values() if isinstance(kind, type)}
+    assert drawn & {errors.OrchestratorError, *errors.OrchestratorError.__subclasses__()} <= {
+        type(error) for error, _ in CASES
+    }
+
+
+def test_the_native_body_is_one_text() -> None:
+    reply = NATIVE.reply(errors.NotFound("model 'x' not found"))
+    assert (reply.status, reply.headers["Content-Type"]) == (404, "application/json; charset=utf-8")
+    assert isinstance(reply.body, bytes)
+    assert json.loads(reply.body) == {"error": "model 'x' not found"}
+
+
+def test_in_a_stream_the_error_is_a_line() -> None:
+    assert native_line(errors.RunnerFailed("gone")) == b'{"error":"gone"}\n'
+
+
+def test_hints_stay_off_the_wire() -> None:
+    assert "OLLAMA_MAX_QUEUE" not in native_line(errors.QueueFull()).decode()

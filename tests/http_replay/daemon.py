@@ -1,0 +1,83 @@
+"""``orch serve`` on a free loopback port, with a home of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.http_replay.transport import Server
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 20.0
+POLL_S = 0.02
+
+
+class DaemonDied(Exception):
+    """It ended, or did not answer in time."""
+
+
+@contextlib.contextmanager
+def running_daemon(home: Path, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """A daemon whose home, store and log are in ``home``; it is stopped on leaving.
+
+    Raises ``DaemonDied`` with the end of its log when it does not come up.
+    """
+    port = _free_port()
+    server = Server("127.0.0.1", port)
+    given = {
+        "OLLAMA_HOST": server.address,
+        "OLLAMA_MODELS": str(home / "models"),
+        "OLLAMA_NO_CLOUD": "1",
+        "HOME": str(home),
+    }
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OLLAMA_", "ORCH_"))}
+    log = home / "serve.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "orchestrator.cli", "serve"],
+            env=inherited | given | dict(environment or {}),
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        _wait_until_it_answers(server, process, log)
+        yield server
+    finally:
+        _stop(process)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_until_it_answers(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        with contextlib.suppress(OSError), socket.create_connection((server.host, server.port), timeout=1):
+            return
+        time.sleep(POLL_S)  # another process; it tells nobody but the port
+    _stop(process)
+    raise DaemonDied(f"exit status {process.returncode}: {log.read_text(errors='replace')[-2000:]}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(STOP_TIMEOUT_S)
