@@ -44,9 +44,6 @@ def cases(relative_path: str) -> list[Any]:
     return [pytest.param(record, id=record["id"]) for record in records(relative_path)]
 
 
-params = cases
-
-
 def matches(
     record: Mapping[str, Any], actual: Mapping[str, Any], masks: Mapping[str, str] | None = None
 ) -> bool:
@@ -74,7 +71,7 @@ def same(
 ) -> bool:
     """Whether two JSON values are equal: 2 is 2.0, true is not 1, ``<ANY>`` in a text stands for any text.
 
-    ``masks`` are replaced in the expected texts; what the dotted paths of ``free`` lead to need only be there.
+    ``masks`` are replaced in the expected texts; what the paths of ``free`` lead to need only be there.
     """
     if path in free:
         return actual is not None
