@@ -64,4 +64,8 @@ def _children() -> set[int]:
     """Process ids of the living or unreaped children."""
     if not (_PROC / "task").exists():
         return {child.pid for child in psutil.Process().children()}
-    return {int(pid) for task in (_PROC / "task").glob("*/children") for pid in task.read_text().split()}
+    children: set[int] = set()
+    for thread in (_PROC / "task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            children.update(map(int, thread.read_text().split()))
+    return children
