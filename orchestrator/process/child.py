@@ -54,6 +54,11 @@ class Child:
         return self._process.returncode
 
     @property
+    def has_ended(self) -> bool:
+        """The child is gone and its output has been read."""
+        return self._gone.is_set()
+
+    @property
     def last_words(self) -> str:
         """The last 8 KiB of what the child wrote; complete once ``wait`` has returned."""
         return self._output.tail.text

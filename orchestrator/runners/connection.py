@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.process.address import Address, UnixAddress
@@ -77,8 +78,7 @@ class Answer(asyncio.Protocol):
     # what the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are none by type
 
     def data_received(self, data: bytes) -> None:
         try:

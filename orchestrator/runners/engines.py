@@ -1,0 +1,133 @@
+"""Which engine there is: a llama-server somebody named, built or installed, or the one in a wheel.
+
+Source: ``llama-server`` §1; ``design`` §3.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from orchestrator.errors import OrchestratorError
+
+BINARY = "llama-server.exe" if sys.platform == "win32" else "llama-server"
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class EngineNotFound(OrchestratorError):
+    """There is nothing to run models with."""
+
+    hint = (
+        'install the embedded engine with `pip install "orchestrator[embedded]"`, build llama-server from llama/, '
+        "or name one with ORCH_LLAMA_SERVER"
+    )
+
+
+class EngineKind(Enum):
+    """Where an engine comes from."""
+
+    NATIVE = "llama-server"
+    EMBEDDED = "embedded"
+
+
+class Transport(Enum):
+    """How an engine is spoken to."""
+
+    UNIX = "unix"
+    TCP = "tcp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineInfo:
+    """An engine that was found, and how it is started."""
+
+    kind: EngineKind
+    argv_prefix: tuple[str, ...]
+    library_dir: Path | None = None
+    """Folder of the binary and its libraries."""
+    backends: Mapping[Path, Path] = field(default_factory=dict)
+    """Folders of GPU variants below it, each with its first backend library."""
+    transport: Transport = Transport.UNIX
+
+
+def find_engine(environ: Mapping[str, str], *, prefix: Path | None = None) -> EngineInfo:
+    """The first engine there is: ``ORCH_LLAMA_SERVER``, our build, ``PATH``, the wheel. Raises ``EngineNotFound``.
+
+    ``prefix`` is where this program is installed.
+    """
+    named = environ.get("ORCH_LLAMA_SERVER")
+    if named:
+        path = Path(named).expanduser()
+        if not path.is_file():
+            raise EngineNotFound(f"ORCH_LLAMA_SERVER={named}: no such file")
+        return native_engine(path)
+    candidates = [*_built(environ, prefix or Path(sys.prefix)), *_on_path(environ)]
+    if candidates:
+        return native_engine(candidates[0])
+    if importlib.util.find_spec("xllamacpp") is not None:
+        return embedded_engine()
+    raise EngineNotFound("no engine found: no llama-server, and no embedded engine")
+
+
+def native_engine(binary: Path) -> EngineInfo:
+    """A llama-server binary."""
+    library_dir = binary.resolve().parent
+    return EngineInfo(
+        kind=EngineKind.NATIVE,
+        argv_prefix=(str(binary),),
+        library_dir=library_dir,
+        backends=dict(_backends(library_dir)),
+        transport=Transport.TCP if sys.platform == "win32" or _is_script(binary) else Transport.UNIX,
+    )
+
+
+def embedded_engine() -> EngineInfo:
+    """llama.cpp's server from the wheel, run by this interpreter."""
+    return EngineInfo(
+        kind=EngineKind.EMBEDDED,
+        argv_prefix=(sys.executable, "-m", "orchestrator.runners.embedded"),
+    )
+
+
+def _built(environ: Mapping[str, str], prefix: Path) -> Iterator[Path]:
+    """Our own builds: the installed one, then those of the build cache, newest first."""
+    installed = prefix / "lib" / "orch" / BINARY
+    if installed.is_file():
+        yield installed
+    cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orch" / "llama"
+    found = [path for place in ("", "bin", "lib/orch") for path in cache.glob(f"*/{place}/{BINARY}")]
+    yield from sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def _on_path(environ: Mapping[str, str]) -> Iterator[Path]:
+    if found := shutil.which(BINARY, path=environ.get("PATH", os.defpath)):
+        yield Path(found)
+
+
+def _is_script(binary: Path) -> bool:
+    """Whether a program stands between us and the engine.
+
+    A wrapper may start the engine in a container or on another host, where our socket file is not; only a
+    port is sure to pass through.
+    """
+    with binary.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _backends(library_dir: Path) -> Iterator[tuple[Path, Path]]:
+    """Folders of GPU variants with their first backend library."""
+    for folder in sorted(path for path in library_dir.iterdir() if path.is_dir()):
+        libraries = sorted([*folder.glob("libggml-*.so*"), *folder.glob("ggml-*.dll")])
+        gpu = [path for path in libraries if not _is_common(path.name)]
+        if gpu:
+            yield folder, gpu[0]
+
+
+def _is_common(name: str) -> bool:
+    return name.removeprefix("lib").startswith(("ggml-base", "ggml-cpu"))

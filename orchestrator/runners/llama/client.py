@@ -1,0 +1,160 @@
+"""Calls to a llama-server: what is asked, what comes back, and in what words failures are told.
+
+Source: ``llama-server`` §6–8; ``scheduler`` §15; ``api-native`` §3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from orchestrator.domain.chunks import Done, DoneReason, Item, StopDetail
+from orchestrator.errors import EngineRefused, RunnerFailed
+from orchestrator.process.address import Address
+from orchestrator.runners.base import Embedding
+from orchestrator.runners.connection import Answer, AnswerCutOff, EngineUnreachable, exchange
+from orchestrator.runners.llama.bodies import Body, encode
+from orchestrator.runners.llama.frames import Decoder
+
+
+class StreamCutOff(RunnerFailed):
+    """The engine broke off in the middle of an answer; nothing further is to be expected of its process."""
+
+
+async def generate(address: Address, path: str, body: Body, decoder: Decoder) -> AsyncGenerator[list[Item]]:
+    """Stream an answer: batches of chunks, then ``Done``.
+
+    Raises ``EngineRefused``, ``EngineUnreachable``, ``StreamCutOff``, ``RunnerFailed``.
+    """
+    items: list[Item] = []
+    async with exchange(address, "POST", path, encode(body)) as answer:
+        if answer.status >= 400:
+            raise EngineRefused(_text(await _what_there_is(answer)), status=answer.status)
+        try:
+            while data := await answer.read():
+                items += decoder.feed(data)
+                if decoder.done is not None:
+                    if decoder.done.detail is StopDetail.REPEAT:
+                        break
+                    # what is left is read before the end is told: the caller may call the engine again
+                    continue
+                if items:
+                    yield items
+                    items = []
+            items += decoder.close()
+        except AnswerCutOff as error:
+            if decoder.done is None:
+                raise StreamCutOff(str(error)) from error
+    items.append(decoder.done or Done(DoneReason.STOP))
+    yield items
+
+
+async def apply_template(address: Address, body: Body) -> str:
+    """The prompt that the engine's template makes of a chat."""
+    status, raw = await _call(address, "/apply-template", body, failing="llama-server apply-template error")
+    if status >= 400:
+        raise EngineRefused(_text(raw), status=status)
+    try:
+        document = _object(raw)
+    except ValueError as error:
+        raise RunnerFailed(f"error unmarshalling llama-server template response: {error}") from error
+    if problem := document.get("error"):
+        raise RunnerFailed(f"llama-server template error: {_message(problem) or problem}")
+    return str(document.get("prompt") or "")
+
+
+async def tokenize(address: Address, body: Body) -> list[int]:
+    """Token ids of a text."""
+    document = await _call_simply(address, "/tokenize", body, name="tokenize")
+    return list(document.get("tokens") or ())
+
+
+async def detokenize(address: Address, body: Body) -> str:
+    """The text of token ids."""
+    document = await _call_simply(address, "/detokenize", body, name="detokenize")
+    return str(document.get("content") or "")
+
+
+async def embed(address: Address, body: Body) -> Embedding:
+    """The vector of one text. An answer that holds none is told as a refusal (400), as Ollama does."""
+    status, raw = await _call(address, "/v1/embeddings", body, failing="do embedding request")
+    if status >= 400:
+        raise EngineRefused(_inner_message(raw), status=status)
+    try:
+        return read_embedding(orjson.loads(raw))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise EngineRefused(f"unmarshal embedding response: json: {error}", status=400) from error
+
+
+def read_embedding(document: Any) -> Embedding:
+    """The vector in an answer of either route. Raises ``EngineRefused`` if the answer is an empty list."""
+    if document == []:
+        raise EngineRefused("empty embedding response", status=400)
+    entries = document["data"] if isinstance(document, dict) else document
+    if not entries:
+        raise ValueError("cannot unmarshal object without data")
+    entry = entries[0]
+    vector = entry["embedding"]
+    if vector and isinstance(vector[0], list):
+        vector = vector[0]
+    usage = document.get("usage") if isinstance(document, dict) else None
+    tokens = (usage or {}).get("prompt_tokens") or entry.get("tokens_evaluated") or 0
+    return Embedding(tuple(0.0 if number is None else float(number) for number in vector), tokens)
+
+
+async def _call(address: Address, path: str, body: Body, *, failing: str) -> tuple[int, bytes]:
+    """Status and body of an answer; a broken connection is a ``RunnerFailed`` that begins with ``failing``."""
+    try:
+        async with exchange(address, "POST", path, encode(body)) as answer:
+            return answer.status, await answer.read_all()
+    except (EngineUnreachable, AnswerCutOff) as error:
+        raise RunnerFailed(f"{failing}: {error}") from error
+
+
+async def _call_simply(address: Address, path: str, body: Body, *, name: str) -> dict[str, Any]:
+    """The JSON object of an answer; whatever goes wrong is a ``RunnerFailed``."""
+    status, raw = await _call(address, path, body, failing=f"{name} error")
+    if status >= 400:
+        raise RunnerFailed(f"{name} error: {_text(raw)}")
+    try:
+        return _object(raw)
+    except ValueError as error:
+        raise RunnerFailed(f"unmarshal {name} response: {error}") from error
+
+
+async def _what_there_is(answer: Answer) -> bytes:
+    """As much as can be had of a body whose proper end does not matter."""
+    pieces = []
+    with suppress(AnswerCutOff):
+        while data := await answer.read():
+            pieces.append(data)
+    return b"".join(pieces)
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    document = orjson.loads(raw)
+    if not isinstance(document, dict):
+        raise ValueError("an object was expected")
+    return document
+
+
+def _inner_message(raw: bytes) -> str:
+    """The message inside an error body, else the body itself."""
+    try:
+        problem = _object(raw).get("error")
+    except ValueError:
+        return _text(raw)
+    return _message(problem) or _text(raw)
+
+
+def _message(problem: Any) -> str:
+    if isinstance(problem, dict):
+        problem = problem.get("message")
+    return problem if isinstance(problem, str) else ""
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="replace").strip()

@@ -1,0 +1,116 @@
+"""Loading of models into llama-server processes."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from orchestrator.errors import RunnerFailed
+from orchestrator.process.address import Address, RunDirectory, TcpAddress, free_port
+from orchestrator.runners.base import LoadOrder
+from orchestrator.runners.engines import EngineInfo, Transport
+from orchestrator.runners.llama.health import check_health
+from orchestrator.runners.llama.launch import EngineSettings, Launch, media_marker, plan_launch
+from orchestrator.runners.llama.runner import LlamaRunner
+from orchestrator.runners.supervisor import EngineProcess
+
+logger = logging.getLogger(__name__)
+
+_HEALTH_PATIENCE = timedelta(milliseconds=200)
+_PORT_TRIES = 3
+
+
+class _PortTaken(RunnerFailed):
+    """Somebody else listens on the port that was free a moment ago."""
+
+
+class _NoRoomWithProjector(RunnerFailed):
+    """Memory ran out, and the projector could go elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaEngine:
+    """Implements ``runners.base.Engine`` with a llama-server, native or embedded."""
+
+    info: EngineInfo
+    settings: EngineSettings
+    run: RunDirectory
+    """Where sockets are kept."""
+    stall_timeout: timedelta | None = timedelta(minutes=5)
+    """How long a load may show no sign of progress; ``None`` is for ever."""
+
+    async def load(self, order: LoadOrder) -> LlamaRunner:
+        """Start a process and wait until it may serve; a projector the GPU has no room for goes to the CPU.
+
+        Raises ``RunnerFailed``.
+        """
+        try:
+            return await self._load(order, projector_on_cpu=False)
+        except _NoRoomWithProjector as error:
+            logger.warning("out of memory, projector goes to the CPU", extra={"model": order.spec.files.name})
+            try:
+                return await self._load(order, projector_on_cpu=True)
+            except RunnerFailed as second:
+                raise RunnerFailed(
+                    f"llama-server startup failed after projector CPU offload retry: {second}",
+                    out_of_memory=second.out_of_memory,
+                ) from error
+
+    async def _load(self, order: LoadOrder, *, projector_on_cpu: bool) -> LlamaRunner:
+        for _ in range(_PORT_TRIES - 1):
+            with suppress(_PortTaken):
+                return await self._start(order, projector_on_cpu=projector_on_cpu)
+        return await self._start(order, projector_on_cpu=projector_on_cpu)
+
+    async def _start(self, order: LoadOrder, *, projector_on_cpu: bool) -> LlamaRunner:
+        address, marker = self._new_address(), media_marker(secrets.token_hex(16))
+        launch = plan_launch(
+            order,
+            self.settings,
+            self.info,
+            address=address,
+            media_marker=marker,
+            link_dir=self.run.path,
+            projector_on_cpu=projector_on_cpu,
+        )
+        process = await EngineProcess.start(
+            launch.argv,
+            env=launch.env,
+            cwd=launch.cwd,
+            name=order.spec.files.name,
+            address=address,
+            run=self.run,
+            links=launch.links,
+        )
+        async with _stopped_on_failure(process, launch):
+            await process.wait_until_healthy(
+                lambda: check_health(address, patience=_HEALTH_PATIENCE), stall_timeout=self.stall_timeout
+            )
+        return LlamaRunner(process, order.spec, launch, parallel=order.parallel, marker=marker)
+
+    def _new_address(self) -> Address:
+        address = self.run.new_address()
+        if self.info.transport is Transport.TCP and not isinstance(address, TcpAddress):
+            return TcpAddress(free_port())
+        return address
+
+
+@asynccontextmanager
+async def _stopped_on_failure(process: EngineProcess, launch: Launch) -> AsyncIterator[None]:
+    """Leave no process behind when it does not become healthy; tell failures apart that call for another try."""
+    try:
+        yield
+    except RunnerFailed as error:
+        await process.stop()
+        if process.log.could_not_bind:
+            raise _PortTaken(str(error)) from error
+        if error.out_of_memory and launch.projector_on_gpu:
+            raise _NoRoomWithProjector(str(error), out_of_memory=True) from error
+        raise
+    except BaseException:
+        await process.stop()
+        raise

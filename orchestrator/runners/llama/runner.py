@@ -1,0 +1,168 @@
+"""A ready llama-server that serves one model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+from orchestrator.domain.chunks import Item
+from orchestrator.domain.loads import LoadSpec
+from orchestrator.errors import EngineRefused, RunnerFailed
+from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, MemoryUse
+from orchestrator.runners.connection import EngineUnreachable
+from orchestrator.runners.lifecycle import Ready, Stopped
+from orchestrator.runners.llama import bodies, client
+from orchestrator.runners.llama.frames import ChatDecoder, CompletionDecoder, Decoder, Wanted
+from orchestrator.runners.llama.health import Health, check_health
+from orchestrator.runners.llama.launch import Launch
+from orchestrator.runners.out_of_memory import says_out_of_memory
+from orchestrator.runners.supervisor import EngineProcess
+
+_HEALTH_PATIENCE = timedelta(seconds=10)
+_NO_SLOT_RETRIES = 10
+_NO_SLOT_WAIT = timedelta(milliseconds=5)
+_DEATH_PATIENCE = timedelta(milliseconds=100)
+"""How long the end of a process may take to follow the end of its connections."""
+_GONE = (
+    "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, "
+    "check ollama server logs for details"
+)
+
+
+class LlamaRunner:
+    """Implements ``runners.base.RunnerProcess``."""
+
+    def __init__(
+        self, process: EngineProcess, spec: LoadSpec, launch: Launch, *, parallel: int, marker: str
+    ) -> None:
+        self._process = process
+        self._spec = replace(spec, options=launch.options)
+        self._mmap_auto = launch.mmap_auto
+        self._marker = marker
+        self._slots = asyncio.Semaphore(parallel)
+
+    @property
+    def spec(self) -> LoadSpec:
+        return self._spec
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def mmap_auto(self) -> bool:
+        return self._mmap_auto
+
+    @property
+    def memory(self) -> MemoryUse:
+        return self._process.log.sizes.memory_use(self._spec.files.facts.size_bytes)
+
+    def complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+        body = bodies.completion_body(call, self._spec, self._marker)
+        return self._stream("/completion", body, CompletionDecoder(_wanted(call, body)))
+
+    def chat(self, call: ChatCall) -> AsyncIterator[Sequence[Item]]:
+        body = bodies.chat_body(call, self._spec)
+        return self._stream("/v1/chat/completions", body, ChatDecoder(_wanted(call, body)))
+
+    async def apply_template(self, call: ChatCall) -> str:
+        prompt = await client.apply_template(self._process.address, bodies.template_body(call))
+        for index in range(prompt.count(self._marker)):
+            prompt = prompt.replace(self._marker, f"[img-{index}]", 1)
+        return prompt
+
+    async def tokenize(self, text: str, *, add_special: bool = False) -> list[int]:
+        return await client.tokenize(
+            self._process.address, bodies.tokenize_body(text, add_special=add_special)
+        )
+
+    async def detokenize(self, tokens: Sequence[int]) -> str:
+        return await client.detokenize(self._process.address, bodies.detokenize_body(tokens))
+
+    async def embed(self, text: str) -> Embedding:
+        async with self._slot():
+            body = bodies.embedding_body(text, self._spec.files.facts)
+            return await client.embed(self._process.address, body)
+
+    async def is_healthy(self) -> bool:
+        if not isinstance(self._process.state, Ready):
+            return False
+        health = await check_health(self._process.address, patience=_HEALTH_PATIENCE)
+        return health in (Health.READY, Health.LOADING, Health.NO_SLOT)
+
+    async def exited(self) -> str:
+        return await self._process.exited()
+
+    async def stop(self) -> None:
+        await self._process.stop()
+
+    async def _stream(self, path: str, body: bodies.Body, decoder: Decoder) -> AsyncIterator[Sequence[Item]]:
+        async with self._slot():
+            try:
+                async with aclosing(client.generate(self._process.address, path, body, decoder)) as batches:
+                    async for batch in batches:
+                        yield batch
+            except EngineUnreachable as error:
+                raise await self._stopped_unexpectedly() from error
+            except client.StreamCutOff as error:
+                raise await self._broke_off(str(error)) from error
+            except EngineRefused as error:
+                raise self._refused(error) from error
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """One of the engine's places, once it is free and the engine may serve. Raises ``RunnerFailed``."""
+        async with self._slots:
+            await self._check_ready()
+            yield
+
+    async def _check_ready(self) -> None:
+        health = await self._health()
+        if health in (Health.NOT_RESPONDING, Health.ERROR) and isinstance(self._process.state, Ready):
+            health = await self._health()  # one bad answer may be a hiccup
+        for _ in range(_NO_SLOT_RETRIES):
+            if health is not Health.NO_SLOT:
+                break
+            await asyncio.sleep(_NO_SLOT_WAIT.total_seconds())
+            health = await self._health()
+        if health is Health.READY:
+            return
+        if isinstance(state := self._process.state, Stopped):
+            raise RunnerFailed(f"llama-server process no longer running: {state.cause}")
+        if health is Health.NO_SLOT:
+            raise RunnerFailed(f"no slots available after {_NO_SLOT_RETRIES} retries")
+        raise RunnerFailed(f"unexpected server status: {health.value}")
+
+    async def _health(self) -> Health:
+        return await check_health(self._process.address, patience=_HEALTH_PATIENCE)
+
+    async def _stopped_unexpectedly(self) -> RunnerFailed:
+        await self._process.died_within(_DEATH_PATIENCE)
+        return self._failed(_GONE, self._process.log.errors.text)
+
+    async def _broke_off(self, why: str) -> RunnerFailed:
+        """An answer that ended in the middle leaves a process nobody can trust."""
+        await self._process.died_within(_DEATH_PATIENCE)
+        words = self._process.log.errors.text
+        await self._process.stop()
+        return self._failed("an error was encountered while running the model", words or why)
+
+    def _failed(self, message: str, words: str) -> RunnerFailed:
+        text = f"{message}: {words}" if words else message
+        return RunnerFailed(text, out_of_memory=says_out_of_memory(text))
+
+    def _refused(self, error: EngineRefused) -> EngineRefused:
+        """The refusal, with the line of the log that explains it, if memory ran out."""
+        line = self._process.log.errors.out_of_memory_line
+        if not line or line in str(error):
+            return error
+        return EngineRefused(f"{error}\n{line}", status=error.status)
+
+
+def _wanted(call: CompletionCall | ChatCall, body: bodies.Body) -> Wanted:
+    return Wanted(
+        budget=body.get("n_predict"), top_logprobs=call.top_logprobs, has_stop=bool(call.options.stop)
+    )

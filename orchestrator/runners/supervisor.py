@@ -1,0 +1,186 @@
+"""A running engine process: started, watched while it loads, ended and cleaned up after.
+
+Whoever starts one ends it: by ``stop``, or by awaiting ``exited`` after it has died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from orchestrator.errors import RunnerFailed
+from orchestrator.process.address import Address, RunDirectory
+from orchestrator.process.child import Child, child_process
+from orchestrator.process.cleanup import to_the_end
+from orchestrator.runners.lifecycle import Exited, Healthy, Starting, State, StopAsked, Stopped, step
+from orchestrator.runners.llama.health import Health
+from orchestrator.runners.llama.log_reader import ErrorLines, SizeLines, without_prefix
+from orchestrator.runners.out_of_memory import is_fatal
+
+logger = logging.getLogger(__name__)
+
+_FIRST_POLL = timedelta(milliseconds=5)
+_LAST_POLL = timedelta(milliseconds=100)
+_SAYS_IT_LISTENS = "listening on"
+
+HealthCheck = Callable[[], Awaitable[Health]]
+
+
+@dataclass(slots=True)
+class EngineLog:
+    """What is read from the engine's output as it comes."""
+
+    errors: ErrorLines = field(default_factory=ErrorLines)
+    sizes: SizeLines = field(default_factory=SizeLines)
+    last_activity: float = 0.0
+    """Time of the event loop at the last line, or other sign of life."""
+    listens: asyncio.Event = field(default_factory=asyncio.Event)
+    could_not_bind: bool = False
+
+    def feed(self, line: str) -> None:
+        """Read one line."""
+        self.touch()
+        line = without_prefix(line)
+        self.errors.feed(line)
+        self.sizes.feed(line)
+        if _SAYS_IT_LISTENS in line:
+            self.listens.set()
+        elif "couldn't bind HTTP server socket" in line:
+            self.could_not_bind = True
+
+    def touch(self) -> None:
+        """Note that the engine does something."""
+        self.last_activity = asyncio.get_running_loop().time()
+
+
+class EngineProcess:
+    """One engine process and everything that must go with it. Made by ``start``."""
+
+    def __init__(self, child: Child, log: EngineLog, address: Address, cleanup: AsyncExitStack) -> None:
+        self.address = address
+        self.log = log
+        self._child = child
+        self._cleanup = cleanup
+        self._state: State = Starting(child.pid)
+
+    @classmethod
+    async def start(
+        cls,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        name: str,
+        address: Address,
+        run: RunDirectory,
+        links: Mapping[Path, Path] | None = None,
+    ) -> EngineProcess:
+        """Start a process that will listen at ``address``. Raises ``RunnerFailed`` if it cannot be."""
+        log = EngineLog()
+        async with AsyncExitStack() as stack:
+            stack.callback(run.release, address)
+            for link, target in (links or {}).items():
+                link.symlink_to(target)
+                stack.callback(link.unlink, missing_ok=True)
+            log.touch()
+            process = child_process(argv, env=env, cwd=cwd, name=name, on_line=log.feed)
+            try:
+                child = await stack.enter_async_context(process)
+            except OSError as error:
+                raise RunnerFailed(f"error starting llama-server: {error}") from error
+            cleanup = stack.pop_all()
+        return cls(child, log, address, cleanup)
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def state(self) -> State:
+        """Where it stands; a death is noticed at once."""
+        if self._child.has_ended and self._child.returncode is not None:
+            self._state = step(self._state, Exited(self._child.returncode, self.log.errors.text))
+        return self._state
+
+    async def wait_until_healthy(self, check: HealthCheck, *, stall_timeout: timedelta | None) -> None:
+        """Wait until the engine may serve.
+
+        Any output counts as progress; without it for ``stall_timeout`` the start has failed. Raises
+        ``RunnerFailed`` with the engine's own words.
+        """
+        poll = _FIRST_POLL
+        seen_loading = False
+        while True:
+            health = await check()
+            if isinstance(state := self.state, Stopped):
+                await self.exited()
+                raise self._terminated(state)
+            if health is Health.READY:
+                self._state = step(state, Healthy())
+                self.log.errors.clear()
+                return
+            if health is Health.LOADING and not seen_loading:
+                seen_loading = True
+                self.log.touch()
+            self._give_up_if_hopeless(health, stall_timeout)
+            await self._something_happened(poll)
+            poll = min(poll * 3 / 2, _LAST_POLL)
+
+    async def exited(self) -> str:
+        """Wait until the process is gone and cleaned up after; its last words."""
+        await self._child.wait()
+        state = self.state
+        await to_the_end(self._cleanup.aclose())
+        assert isinstance(state, Stopped)
+        return state.cause
+
+    async def stop(self) -> None:
+        """End the process; it has been reaped when this returns. Asking again does nothing."""
+        self._state = step(self.state, StopAsked())
+        if not isinstance(self._state, Stopped):
+            # no state to save, and nothing frees memory sooner
+            self._child.kill()
+        await to_the_end(self.exited())
+
+    async def died_within(self, patience: timedelta) -> bool:
+        """Whether the process is dead; a death that is just happening is waited for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience.total_seconds()):
+                await self._child.wait()
+        return isinstance(self.state, Stopped)
+
+    def _give_up_if_hopeless(self, health: Health, stall_timeout: timedelta | None) -> None:
+        errors = self.log.errors.text
+        if health is Health.ERROR and is_fatal(errors):
+            message = f"llama-server reported out-of-memory during startup: {errors}"
+            raise RunnerFailed(message, out_of_memory=True)
+        idle = asyncio.get_running_loop().time() - self.log.last_activity
+        if stall_timeout is not None and idle > stall_timeout.total_seconds():
+            raise RunnerFailed(f"timed out waiting for llama-server to start - {errors}")
+
+    async def _something_happened(self, at_most: timedelta) -> None:
+        """Wait for the death of the process, its word that it listens, or ``at_most``."""
+        waits = [asyncio.ensure_future(self._child.wait())]
+        if not self.log.listens.is_set():
+            waits.append(asyncio.ensure_future(self._listens()))
+        try:
+            await asyncio.wait(waits, timeout=at_most.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.wait(waits)
+
+    async def _listens(self) -> int:
+        await self.log.listens.wait()
+        return 0
+
+    def _terminated(self, stopped: Stopped) -> RunnerFailed:
+        return RunnerFailed(
+            f"llama-server process has terminated: {stopped.cause}",
+            out_of_memory=bool(self.log.errors.out_of_memory_line),
+        )
