@@ -210,8 +210,8 @@ def _unload_asked(step: Step, key: str) -> None:
 def _advance(step: Step, figures: Measured | None) -> None:
     _serve(step)
     _expire(step)
-    vacated = _make_progress(step, figures)
-    if _relax(step, vacated):
+    _make_progress(step, figures)
+    if step.settle_rivals():
         _serve(step)
 
 
@@ -241,29 +241,18 @@ def _expire(step: Step) -> None:
             step.stop(runner, Reason.EXPIRED)
 
 
-def _make_progress(step: Step, figures: Measured | None) -> set[str]:
-    """Bring the first in line that needs a load nearer to it; gives the runners that have to leave for it."""
+def _make_progress(step: Step, figures: Measured | None) -> None:
+    """Bring the first in line that needs a load nearer to it."""
     _abandon_unwanted_load(step)
-    vacated: set[str] = set()
     blocked = step.loading is not None
     for request in list(step.queue):
         match step.runners.get(request.key):
             case None:
-                blocked = blocked or not _place_found(step, request, figures, vacated)
+                blocked = blocked or not _place_found(step, request, figures)
             case Ready() as runner if not runner.suits(request):
                 step.vacate(runner, request, Reason.RELOADED)
-                vacated.add(runner.key)
             case _:
                 pass  # it waits for its turn, for the start, or for the old process to end
-    return vacated
-
-
-def _relax(step: Step, vacated: set[str]) -> bool:
-    """Let runners that nobody waits to see leave any more serve everybody again; whether there were any."""
-    relaxed = [runner for runner in step.ready() if runner.rival is not None and runner.key not in vacated]
-    for runner in relaxed:
-        step.runners[runner.key] = replace(runner, rival=None)
-    return bool(relaxed)
 
 
 def _abandon_unwanted_load(step: Step) -> None:
@@ -275,25 +264,25 @@ def _abandon_unwanted_load(step: Step) -> None:
         step.abandon(loading)
 
 
-def _place_found(step: Step, request: Request, figures: Measured | None, vacated: set[str]) -> bool:
+def _place_found(step: Step, request: Request, figures: Measured | None) -> bool:
     """Do the next thing needed to load for ``request``; whether the one behind it may have a look too."""
     failure = step.failures.get(request.key)
     if failure is not None and step.now < failure.retry_at:
         return True
     if request.alone and step.runners:
         for runner in step.ready():
-            _make_leave(step, runner, request, vacated)
+            step.vacate(runner, request, Reason.EVICTED)
         return False
     limit = None if step.gpus is None else step.settings.limit(step.gpus)
     if limit is not None and len(step.runners) >= limit:
-        _make_room(step, request, vacated)
+        _make_room(step, request)
         return False
     if figures is None:
         step.measure(request)
         return False
     match plan_load(request.spec, step.settings, figures, step.ready()):
         case NeedsRoom():
-            _make_room(step, request, vacated)
+            _make_room(step, request)
         case NotEnoughMemory() as error if not step.somebody_leaves:
             step.fail(request, error)
             return True
@@ -304,13 +293,8 @@ def _place_found(step: Step, request: Request, figures: Measured | None, vacated
     return False
 
 
-def _make_room(step: Step, request: Request, vacated: set[str]) -> None:
+def _make_room(step: Step, request: Request) -> None:
     """See to it that one runner leaves, unless one is leaving already."""
     victim = None if step.somebody_leaves else next_victim(step.ready())
     if victim is not None:
-        _make_leave(step, victim, request, vacated)
-
-
-def _make_leave(step: Step, runner: Ready, request: Request, vacated: set[str]) -> None:
-    step.vacate(runner, request, Reason.EVICTED)
-    vacated.add(runner.key)
+        step.vacate(victim, request, Reason.EVICTED)

@@ -45,6 +45,8 @@ class Step:
         self.closed = world.closed
         self._serial = world.serial
         self._effects: list[Effect] = []
+        self._wanted_by: dict[str, int] = {}
+        """Busy runners that have to leave, and the first request that needs it."""
 
     def finish(self) -> tuple[World, tuple[Effect, ...]]:
         """The next world and the effects wanted."""
@@ -143,14 +145,27 @@ class Step:
         """Have the process of a runner ended."""
         self._effects.append(Stop(stopping.key, stopping.serial, stopping.reason))
 
-    def vacate(self, runner: Ready, rival: Request, reason: Reason) -> None:
-        """Make ``runner`` leave for ``rival``: at once if it is idle, else when its requests are done."""
+    def vacate(self, runner: Ready, request: Request, reason: Reason) -> None:
+        """Make ``runner`` leave for ``request``: at once if it is idle, else when its requests are done."""
         if runner.is_idle:
             self.stop(runner, reason)
-        elif runner.rival is None:
-            self.runners[runner.key] = replace(runner, rival=Rival(rival.id, self.now))
-        elif rival.id < runner.rival.request_id:
-            self.runners[runner.key] = replace(runner, rival=Rival(rival.id, runner.rival.since))
+        else:
+            self._wanted_by.setdefault(runner.key, request.id)
+
+    def settle_rivals(self) -> bool:
+        """Set down for which request each busy runner has to leave; whether some may serve more than before.
+
+        Every decision finds this out anew, first come first, so a rival that has gone away holds up nobody.
+        When somebody began to wait for a place stays known as long as anybody does.
+        """
+        relaxed = False
+        for runner in self.ready():
+            old, new_id = runner.rival, self._wanted_by.get(runner.key)
+            new = None if new_id is None else Rival(new_id, self.now if old is None else old.since)
+            if new != old:
+                self.runners[runner.key] = replace(runner, rival=new)
+                relaxed |= old is not None and (new is None or new.request_id > old.request_id)
+        return relaxed
 
     def note_failure(self, key: str) -> None:
         """Remember that a start failed; the next may be tried the later, the more failed in a row."""
