@@ -1,8 +1,8 @@
 """What the rest of the daemon sees of an engine: a loader of models, and runners that answer calls.
 
-Streams are ``AsyncIterator[Sequence[Item]]``: everything one socket read brought, as one batch; the last item of
-the last batch is ``Done``. Whoever opens a stream closes it (``contextlib.aclosing``); closing early makes the
-engine stop within a token.
+Streams are ``AsyncIterator[Sequence[Item]]``: everything one socket read brought, as one batch; the last
+item of the last batch is ``Done``. Whoever opens a stream closes it (``contextlib.aclosing``); closing
+early makes the engine stop within a token.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Embedding:
 class Runner(Protocol):
     """A ready engine process that serves one model.
 
-    Every method raises ``EngineRefused`` when the engine answers with an error status, ``RunnerFailed`` when it
-    dies or breaks off.
+    Every method raises ``EngineRefused`` when the engine answers with an error status, ``RunnerFailed``
+    when it dies or breaks off.
     """
 
     @property
     def spec(self) -> LoadSpec:
-        """What was loaded, with the options that are in force (chosen batch, derived mmap, clamped window)."""
+        """What was loaded, with the options in force (chosen batch, derived mmap, clamped window)."""
 
     def complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
         """Continue text; waits for a free slot first."""

@@ -1,7 +1,7 @@
 """One request to an engine, and its answer, on a connection of its own.
 
-Connections are not kept: closing one is how a generation is stopped, an engine keeps a thread for each idle one,
-and a new one to a Unix socket costs less than asking whether an old one still lives.
+Connections are not kept: closing one is how a generation is stopped, an engine keeps a thread for each
+idle one, and a new one to a Unix socket costs less than asking whether an old one still lives.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Answer(asyncio.Protocol):
         return self._reader.status
 
     async def read(self) -> bytes:
-        """Whatever part of the body has arrived, at least one byte; empty at its end. Raises ``AnswerCutOff``."""
+        """What has arrived of the body, at least one byte; empty at its end. Raises ``AnswerCutOff``."""
         while not self._pieces:
             if self._reader.complete:
                 return b""

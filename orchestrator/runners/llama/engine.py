@@ -101,7 +101,7 @@ class LlamaEngine:
 
 @asynccontextmanager
 async def _stopped_on_failure(process: EngineProcess, launch: Launch) -> AsyncIterator[None]:
-    """Leave no process behind when it does not become healthy; tell failures apart that call for another try."""
+    """Leave no process behind that does not become healthy; name the failures that call for another try."""
     try:
         yield
     except RunnerFailed as error:

@@ -1,7 +1,7 @@
 """What llama-server streams, turned into items: one decoder per answer, fed with bytes as they come.
 
-This runs once per token. Everything one read brought is decoded in one pass: one JSON array for all its events,
-then one ``Chunk`` each.
+This runs once per token. Everything one read brought is decoded in one pass: one JSON array for all its
+events, then one ``Chunk`` each.
 
 Source: ``llama-server`` §7.2, §7.3, §8.1; ``prompts`` §1.9, §1.10.
 """

@@ -59,7 +59,7 @@ class EngineSettings:
     flash_attention: bool | None = None
     kv_cache_type: str = ""
     prompt_cache_mib: int | None = None
-    """Memory for prompts of displaced conversations; ``None`` is an eighth of the machine's, at most 8 GiB."""
+    """Memory for displaced conversations; ``None`` is an eighth of the machine's, at most 8 GiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def plan_launch(
 
 
 def media_marker(token: str) -> str:
-    """The text that stands for a medium in prompts; ``token`` is 32 hexadecimal digits, new for each process."""
+    """The text that stands for a medium in prompts; ``token`` is 32 hex digits, new for each process."""
     return f"<__ollama_media_{token}__>"
 
 
@@ -178,7 +178,7 @@ class _Plan:
         yield from self._start_quickly()
 
     def _start_quickly(self) -> Iterator[str]:
-        """Leave out what only costs time: the run on an empty prompt, and fitting where nothing can be fitted."""
+        """Leave out what only costs time: a run on an empty prompt, fitting where there is nothing to fit."""
         yield "--no-warmup"
         if not self.order.devices:
             yield from ("--fit", "off")
