@@ -291,10 +291,10 @@ class _Build:
             self._parts = replaced(self._parts, (MediaType.MESSAGES,), part)
 
     def _parameters(self) -> dict[str, object]:
-        """Those of the base, the plan's and the family's stop words on top; empty if nothing changes."""
+        """Those of the base, with the plan's and the family's stop words on top."""
         base = self._store.reader.parameters(Manifest(layers=tuple(part.layer for part in self._parts)))
         given = dict(self._plan.parameters)
         stop = family_defaults(self._parts).stop
-        if stop and "stop" not in given and "stop" not in base:
-            given["stop"] = list(stop)
-        return base | given if given else {}
+        if stop and "stop" not in given:
+            given["stop"] = base.get("stop", list(stop))
+        return base | given

@@ -181,16 +181,11 @@ class _Shard:
 
 def _grouped(uploads: Iterable[Upload]) -> list[list[Upload]]:
     """Uploads in their order, each alone or with the other shards of its file behind the first."""
-    groups: dict[object, list[_Shard]] = {}
-    order: list[object] = []
+    groups: dict[tuple[str, str, int], list[_Shard]] = {}
     for upload in uploads:
         shard = _shard(upload)
-        key: object = (upload.media_type, shard.prefix, shard.count) if shard.count > 1 else upload
-        if key not in groups:
-            groups[key] = []
-            order.append(key)
-        groups[key].append(shard)
-    return [_complete(groups[key]) for key in order]
+        groups.setdefault((upload.media_type, shard.prefix, shard.count), []).append(shard)
+    return [_complete(shards) for shards in groups.values()]
 
 
 def _shard(upload: Upload) -> _Shard:

@@ -1,0 +1,471 @@
+"""Making models: the steps told, the manifests and blobs written, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.create.build import Pull, build
+from orchestrator.create.convert.errors import ConversionFailed
+from orchestrator.create.errors import CreateFailed, CreateRefused, QuantizerMissing
+from orchestrator.create.plan import CreateRequest, plan_create
+from orchestrator.domain.digests import Digest
+from orchestrator.domain.names import ModelName
+from orchestrator.domain.progress import Progress
+from orchestrator.domain.requests import Message
+from orchestrator.errors import BadRequest, OrchestratorError, StoreError
+from orchestrator.store.errors import ModelNotFound
+from orchestrator.store.layout import StoreLayout
+from orchestrator.store.models import ModelStore
+from orchestrator.store.wire import Manifest
+from tests.gguf_builder import Tensor, build_gguf
+from tests.golden_records import Record, cases
+
+Result = dict[str, Any]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ModelStore:
+    return ModelStore(StoreLayout(tmp_path / "models"))
+
+
+def weights(architecture: str = "llama", file_type: int = 1) -> bytes:
+    """A small GGUF file that llama.cpp's tool would rewrite."""
+    keys = {
+        "general.architecture": architecture,
+        "general.file_type": file_type,
+        f"{architecture}.block_count": 1,
+    }
+    tensors = [Tensor("token_embd.weight", (32, 8), "F16"), Tensor("blk.0.attn_q.weight", (32, 32), "F16")]
+    return build_gguf(keys, tensors)
+
+
+def upload(store: ModelStore, content: bytes) -> str:
+    return str(store.blobs.put(content).digest)
+
+
+def manifest_texts(store: ModelStore) -> dict[str, str]:
+    root = store.layout.manifests
+    return {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+def files_of(store: ModelStore) -> set[str]:
+    return {path.name for path in store.layout.blobs.iterdir()}
+
+
+def layers(store: ModelStore, name: str) -> list[tuple[str, str, str]]:
+    """Kind, content and origin of each layer; of GGUF files the size."""
+    manifest = store.manifests.read(ModelName.parse(name)).manifest
+    rows = []
+    for layer in manifest.layers:
+        content = store.blobs.read(Digest.parse(layer.digest))
+        shown = str(len(content)) if content.startswith(b"GGUF") else content.decode()
+        rows.append((layer.media_type.rpartition(".")[2], shown, layer.from_))
+    return rows
+
+
+async def create(
+    store: ModelStore,
+    request: CreateRequest,
+    *,
+    pull: Pull | None = None,
+    on_step: Callable[[Progress], object] = lambda _: None,
+) -> list[Progress]:
+    steps = []
+    async for step in build(plan_create(request), store, pull=pull):
+        on_step(step)
+        steps.append(step)
+    return steps
+
+
+def statuses(steps: list[Progress]) -> list[str]:
+    """What was told, digests left out."""
+    return [step.status.partition(" sha256:")[0] for step in steps]
+
+
+def request_of(body: Mapping[str, Any]) -> CreateRequest:
+    """A recorded request body."""
+    return CreateRequest(
+        model=body.get("model", ""),
+        base=body.get("from", ""),
+        remote_host=body.get("remote_host", ""),
+        files=body.get("files"),
+        adapters=body.get("adapters"),
+        draft_files=body.get("draft_files"),
+        quantize=body.get("quantize", ""),
+        draft_quantize=body.get("draft_quantize", ""),
+        template=body.get("template", ""),
+        system=body.get("system", ""),
+        license=body.get("license"),
+        parameters=body.get("parameters", {}),
+        messages=tuple(Message(entry["role"], entry["content"]) for entry in body.get("messages", ())),
+        renderer=body.get("renderer", ""),
+        parser=body.get("parser", ""),
+        requires=body.get("requires", ""),
+        info=body.get("info", {}),
+    )
+
+
+async def replay(store: ModelStore, body: Mapping[str, Any]) -> Result:
+    """Lines and status as the HTTP layer writes them."""
+    lines: list[Result] = []
+    failure: OrchestratorError | None = None
+    try:
+        async for step in build(plan_create(request_of(body)), store):
+            lines.append({"status": step.status})  # noqa: PERF401  # what was told before a failure counts
+    except OrchestratorError as error:
+        failure = error
+    if body.get("stream") is False:
+        lines = lines[-1:]
+    status = 200
+    if failure is not None:
+        status = 200 if lines else 400 if isinstance(failure, BadRequest) else 500
+        lines.append({"error": str(failure)})
+    return {"status": status, "lines": lines}
+
+
+@pytest.mark.parametrize("record", cases("manifests/create.jsonl") + cases("manifests/create_errors.jsonl"))
+async def test_a_model_is_created_as_recorded(store: ModelStore, record: Record) -> None:
+    given, wanted = record["in"], record["out"]
+    for content in given.get("blobs", ()):
+        async with store.blobs.writer() as writer:
+            await writer.write(base64.b64decode(content))
+            await writer.commit()
+    results = [await replay(store, body) for body in given["creates"]]
+    if "out.creates[].lines[].error" in record.get("free", ()):
+        results, expected = _without_errors(results), _without_errors(wanted["creates"])
+    else:
+        expected = _with_paths(wanted["creates"], store)
+    assert results == expected
+    texts = manifest_texts(store)
+    assert texts == {path: entry["text"] for path, entry in wanted.get("manifests", {}).items()}
+    for path, entry in wanted.get("manifests", {}).items():
+        assert hashlib.sha256(texts[path].encode()).hexdigest() == entry["sha256"]
+    assert _described(store) == wanted.get("blobs", {})
+
+
+def _described(store: ModelStore) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    for path in store.layout.blobs.iterdir() if store.layout.blobs.exists() else ():
+        content = path.read_bytes()
+        uploaded = {"size": len(content), "uploaded": True}
+        described[path.name] = uploaded if content.startswith(b"GGUF") else content.decode()
+    return described
+
+
+def _without_errors(results: list[Result]) -> list[Result]:
+    return [
+        result | {"lines": [line if "status" in line else {"error": ""} for line in result["lines"]]}
+        for result in results
+    ]
+
+
+def _with_paths(results: list[Result], store: ModelStore) -> list[Result]:
+    return [
+        result
+        | {
+            "lines": [
+                {key: text.replace("<STORE>", str(store.layout.root)) for key, text in line.items()}
+                for line in result["lines"]
+            ]
+        }
+        for result in results
+    ]
+
+
+SUPPORTED = "supported types are F32, F16, Q4_K_S, Q4_K_M, Q8_0"
+TEMPLATE = "{{ range .Messages }}{{ .Content }}{{ end }}"
+
+
+@pytest.fixture
+async def owl(store: ModelStore) -> ModelStore:
+    """The store with a model of everything."""
+    digest = await asyncio.to_thread(upload, store, weights())
+    await create(
+        store,
+        CreateRequest(
+            model="owl",
+            files={"owl.gguf": digest},
+            template=TEMPLATE,
+            system="Hoot.",
+            license=["MIT", "BSD"],
+            parameters={"stop": ["x"], "top_k": 1},
+            messages=(Message("user", "Hi"),),
+            renderer="r",
+            parser="p",
+            requires="0.1.0",
+            info={"capabilities": ["tools"]},
+        ),
+    )
+    return store
+
+
+async def test_a_derived_model_has_what_its_base_has(owl: ModelStore) -> None:
+    steps = await create(owl, CreateRequest(model="owlet", base="OWL"))
+    assert statuses(steps) == ["using existing layer"] * 7 + ["writing manifest", "success"]
+    model = await owl.open(ModelName.parse("owlet"))
+    base = await owl.open(ModelName.parse("owl"))
+    assert model.config == base.config
+    assert model.parent == "owl:latest"
+    assert (model.system, model.licenses, model.messages) == (base.system, base.licenses, base.messages)
+
+
+async def test_texts_replace_those_of_the_base_and_licenses_are_added(owl: ModelStore) -> None:
+    await create(
+        owl,
+        CreateRequest(
+            model="owlet",
+            base="owl",
+            template="{{ .Prompt }}",
+            system="Screech.",
+            license="GPL",
+            parameters={"stop": ["y"], "seed": 2},
+            messages=(Message("user", "Yo"),),
+        ),
+    )
+    rows = await asyncio.to_thread(layers, owl, "owlet")
+    assert [row[:2] for row in rows[1:]] == [
+        ("license", "MIT"),
+        ("license", "BSD"),
+        ("template", "{{ .Prompt }}"),
+        ("system", "Screech."),
+        ("license", "GPL"),
+        ("params", '{"seed":2,"stop":["y"],"top_k":1}\n'),
+        ("messages", '[{"role":"user","content":"Yo"}]\n'),
+    ]
+
+
+async def test_empty_texts_leave_those_of_the_base(owl: ModelStore) -> None:
+    await create(owl, CreateRequest(model="owlet", base="owl", template="", system="", license=""))
+    model = await owl.open(ModelName.parse("owlet"))
+    assert (model.template_text, model.system, model.licenses) == (TEMPLATE, "Hoot.", ("MIT", "BSD"))
+
+
+async def test_what_was_only_used_by_the_replaced_model_goes(owl: ModelStore) -> None:
+    before = files_of(owl)
+    await create(owl, CreateRequest(model="Owl", base="owl", system="Screech."))
+    model = await owl.open(ModelName.parse("owl"))
+    assert model.system == "Screech."
+    assert files_of(owl) - before == {model_layer(model.manifest, "system")}
+    assert before - files_of(owl) == {Digest(hashlib.sha256(b"Hoot.").hexdigest()).file_name}
+
+
+def model_layer(manifest: Manifest, kind: str) -> str:
+    return next(
+        Digest.parse(layer.digest).file_name for layer in manifest.layers if layer.media_type.endswith(kind)
+    )
+
+
+async def test_a_store_that_keeps_everything_keeps_it(tmp_path: Path) -> None:
+    store = ModelStore(StoreLayout(tmp_path / "models"), prunes=False)
+    digest = await asyncio.to_thread(upload, store, weights())
+    for system in ("one", "two"):
+        await create(store, CreateRequest(model="m", files={"m.gguf": digest}, system=system))
+    assert Digest(hashlib.sha256(b"one").hexdigest()).file_name in files_of(store)
+
+
+async def test_uploaded_weights_get_their_normal_form(store: ModelStore) -> None:
+    digest = await asyncio.to_thread(upload, store, weights())
+    steps = await create(store, CreateRequest(model="m", files={"m.gguf": digest}))
+    assert statuses(steps) == [
+        "parsing GGUF", "verifying conversion", "creating new layer", "writing manifest", "success",
+    ]  # fmt: skip
+    model = await store.open(ModelName.parse("m"))
+    assert model.parent == ""
+    header = await asyncio.to_thread(model.header)
+    assert header.metadata["general.quantization_version"] == 2
+    again = await create(store, CreateRequest(model="n", files={"m.gguf": digest}))
+    assert statuses(again)[2] == "using existing layer"
+
+
+async def test_the_shards_of_a_split_file_become_one(store: ModelStore) -> None:
+    tensors = [
+        Tensor(f"blk.{number}.attn_q.weight", (32, 32), "F16", bytes([number]) * 2048) for number in (0, 1)
+    ]
+    digests = {}
+    for number, tensor in enumerate(tensors):
+        keys = {"general.architecture": "llama", "general.file_type": 1, "llama.block_count": 2}
+        shard = build_gguf(keys | {"split.no": number, "split.count": 2, "split.tensors.count": 2}, [tensor])
+        digests[f"m-{number + 1:05}-of-00002.gguf"] = await asyncio.to_thread(upload, store, shard)
+    steps = await create(store, CreateRequest(model="m", files=digests))
+    assert statuses(steps)[:3] == ["parsing GGUF", "parsing GGUF", "verifying conversion"]
+    model = await store.open(ModelName.parse("m"))
+    header = await asyncio.to_thread(model.header)
+    assert [tensor.name for tensor in header.tensors] == [tensor.name for tensor in tensors]
+    assert not [key for key in header.metadata if "split" in key]
+    assert model.config.model_type == "2K"
+
+
+async def test_a_projector_without_a_type_gets_one(store: ModelStore) -> None:
+    keys = {"general.architecture": "clip", "clip.has_vision_encoder": True, "clip.vision.block_count": 1}
+    projector = build_gguf(keys, [Tensor("v.patch_embd.weight", (4, 4), "F16")])
+    files = {
+        "m.gguf": await asyncio.to_thread(upload, store, weights()),
+        "mmproj.gguf": await asyncio.to_thread(upload, store, projector),
+    }
+    steps = await create(store, CreateRequest(model="m", files=files))
+    assert "updating GGUF projector metadata" in statuses(steps)
+    model = await store.open(ModelName.parse("m"))
+    header = await asyncio.to_thread(model.projector_header)
+    assert header is not None
+    assert header.metadata["clip.projector_type"] == "mlp"
+    assert "vision" in model.capabilities
+
+
+async def test_adapters_and_drafts_follow_the_weights(store: ModelStore) -> None:
+    adapter = build_gguf(
+        {"general.architecture": "llama", "general.type": "adapter"},
+        [Tensor("blk.0.attn_q.weight.lora_a", (32, 2), "F16")],
+    )
+    request = CreateRequest(
+        model="m",
+        files={"m.gguf": await asyncio.to_thread(upload, store, weights())},
+        adapters={"a.gguf": await asyncio.to_thread(upload, store, adapter)},
+        draft_files={"d.gguf": await asyncio.to_thread(upload, store, weights("qwen3"))},
+        system="s",
+    )
+    await create(store, request)
+    rows = await asyncio.to_thread(layers, store, "m")
+    assert [(kind, origin) for kind, _, origin in rows] == [
+        ("model", ""), ("adapter", "a.gguf"), ("draft", "d.gguf"), ("system", ""),
+    ]  # fmt: skip
+    model = await store.open(ModelName.parse("m"))
+    assert model.config.draft is not None
+    assert model.config.draft.to_json() == {"model_format": "gguf", "architecture": "qwen3"}
+    assert model.files.facts.draft_architecture == "qwen3"
+    assert len(model.files.adapters) == 1
+
+
+async def test_stop_words_of_the_base_go_before_those_of_the_family(store: ModelStore) -> None:
+    digest = await asyncio.to_thread(upload, store, weights("gemma4"))
+    await create(store, CreateRequest(model="g", files={"g.gguf": digest}, parameters={"stop": ["x"]}))
+    await create(store, CreateRequest(model="h", base="g"))
+    assert (await store.open(ModelName.parse("h"))).parameters == {"stop": ["x"]}
+
+
+async def test_a_model_file_found_by_its_content_needs_no_suffix(store: ModelStore) -> None:
+    digest = await asyncio.to_thread(upload, store, weights())
+    steps = await create(store, CreateRequest(model="m", files={"weights": digest}))
+    assert statuses(steps)[-1] == "success"
+
+
+@pytest.mark.parametrize(
+    ("quantize", "error", "text"),
+    [
+        ("q9_9", CreateFailed, f"unsupported quantization type Q9_9 - {SUPPORTED}"),
+        ("q8_0", QuantizerMissing, "llama-quantize unavailable: cannot quantize to Q8_0 yet"),
+        ("q4_k", QuantizerMissing, "llama-quantize unavailable: cannot quantize to Q4_K_M yet"),
+    ],
+)  # fmt: skip
+async def test_quantization_is_refused_clearly(
+    owl: ModelStore, quantize: str, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error) as refused:
+        await create(owl, CreateRequest(model="m", base="owl", quantize=quantize))
+    assert str(refused.value) == text
+
+
+async def test_the_type_a_model_has_already_needs_no_quantizer(owl: ModelStore) -> None:
+    steps = await create(owl, CreateRequest(model="m", base="owl", quantize="f16"))
+    assert statuses(steps)[-1] == "success"
+
+
+async def test_only_unquantized_models_can_be_quantized(store: ModelStore) -> None:
+    digest = await asyncio.to_thread(upload, store, weights(file_type=15))
+    with pytest.raises(CreateFailed, match="^quantization is only supported for F16, BF16 and F32 models$"):
+        await create(store, CreateRequest(model="m", files={"m.gguf": digest}, quantize="q8_0"))
+    request = CreateRequest(
+        model="m", files={"m.gguf": digest}, draft_files={"d.gguf": digest}, draft_quantize="q8_0"
+    )
+    with pytest.raises(CreateFailed, match="^draft quantization requires .* draft model, got Q4_K_M$"):
+        await create(store, request)
+
+
+async def test_a_failure_leaves_the_old_model(owl: ModelStore) -> None:
+    before = await asyncio.to_thread(manifest_texts, owl)
+    with pytest.raises(CreateRefused):
+        await create(owl, CreateRequest(model="owl", base="owl", system="new", template="{{ .Prompt"))
+    assert await asyncio.to_thread(manifest_texts, owl) == before
+
+
+async def test_a_blob_that_vanished_meanwhile_leaves_the_old_model(owl: ModelStore) -> None:
+    before = await asyncio.to_thread(manifest_texts, owl)
+    request = CreateRequest(model="owl", base="owl", system="new")
+    blob = owl.layout.blobs / model_layer((await owl.open(ModelName.parse("owl"))).manifest, "model")
+
+    def vanish(step: Progress) -> None:
+        if step.status == "writing manifest":
+            blob.unlink()
+
+    with pytest.raises(StoreError, match="no such file or directory"):
+        await create(owl, request, on_step=vanish)
+    assert await asyncio.to_thread(manifest_texts, owl) == before
+
+
+async def test_a_client_that_leaves_leaves_nothing_half_written(store: ModelStore) -> None:
+    digest = await asyncio.to_thread(upload, store, weights())
+    before = files_of(store)
+    async with aclosing(
+        build(plan_create(CreateRequest(model="m", files={"m.gguf": digest})), store)
+    ) as steps:
+        async for step in steps:
+            if step.status == "parsing GGUF":
+                break
+    assert files_of(store) == before
+    assert await store.list() == []
+
+
+async def test_an_absent_base_is_fetched(owl: ModelStore) -> None:
+    async def pull(name: ModelName) -> AsyncGenerator[Progress, None]:
+        yield Progress(f"pulling {name.short}")
+        await owl.copy(ModelName.parse("owl"), name)
+
+    steps = await create(owl, CreateRequest(model="m", base="mouse:1"), pull=pull)
+    assert statuses(steps)[0] == "pulling mouse:1"
+    assert statuses(steps)[-1] == "success"
+    present = await create(owl, CreateRequest(model="m", base="mouse:1"), pull=pull)
+    assert statuses(present)[0] == "using existing layer"
+
+
+async def test_an_absent_base_that_cannot_be_fetched_is_not_found(store: ModelStore) -> None:
+    with pytest.raises(ModelNotFound, match="^model 'mouse:1' not found$"):
+        await create(store, CreateRequest(model="m", base="mouse:1"))
+
+
+async def test_a_stub_can_be_derived_from(store: ModelStore) -> None:
+    await create(store, CreateRequest(model="stub", base="far", remote_host="http://h:1"))
+    await create(store, CreateRequest(model="stub2", base="stub", system="s"))
+    model = await store.open(ModelName.parse("stub2"))
+    assert (model.config.remote_host, model.config.remote_model) == ("http://h:1", "far")
+    assert not model.has_weights
+
+
+async def test_safetensors_without_a_configuration_are_refused(store: ModelStore) -> None:
+    digest = await asyncio.to_thread(upload, store, b"hello")
+    told: list[Progress] = []
+    with pytest.raises(ConversionFailed):
+        await create(
+            store, CreateRequest(model="m", files={"model.safetensors": digest}), on_step=told.append
+        )
+    assert statuses(told) == ["converting model"]
+    assert [path.name for path in store.layout.root.iterdir()] == ["blobs"]
+
+
+@pytest.mark.parametrize("kind", ["adapters", "drafts"])
+async def test_what_cannot_be_converted_yet_is_refused(owl: ModelStore, kind: str) -> None:
+    files = {"a.safetensors": await asyncio.to_thread(upload, owl, b"hello")}
+    request = CreateRequest(
+        model="m",
+        base="owl",
+        adapters=files if kind == "adapters" else None,
+        draft_files=files if kind == "drafts" else None,
+    )
+    with pytest.raises(CreateRefused, match="convert them to GGUF first"):
+        await create(owl, request)
