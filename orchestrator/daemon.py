@@ -1,0 +1,288 @@
+"""The composition root: makes the parts of the daemon out of its configuration, and runs them.
+
+::
+
+    serve → run → listening socket · run directory · engine · scheduler · store · HTTP server
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from aiohttp import web
+
+from orchestrator import OLLAMA_VERSION, __version__
+from orchestrator.api.app import RUNNER_OPTIONS, build_app
+from orchestrator.api.native.routes import native_routes
+from orchestrator.api.origins import Origins
+from orchestrator.api.requestlog import RequestLog
+from orchestrator.api.state import AppState
+from orchestrator.config import Config
+from orchestrator.discovery.machine import Machine
+from orchestrator.domain.addresses import ServerAddress
+from orchestrator.errors import OrchestratorError
+from orchestrator.inference.prepare import Defaults
+from orchestrator.inference.service import Inference
+from orchestrator.logs import set_up_logging
+from orchestrator.metrics import Metrics
+from orchestrator.process.address import RunDirectory, run_directory
+from orchestrator.registry.key import PRIVATE_NAME, ensure_key
+from orchestrator.runners.base import Engine, LoadOrder, RunnerProcess
+from orchestrator.runners.engines import EngineNotFound, find_engine
+from orchestrator.runners.llama.engine import LlamaEngine
+from orchestrator.runners.llama.launch import EngineSettings
+from orchestrator.scheduler.effects import Reason
+from orchestrator.scheduler.loop import Scheduler
+from orchestrator.scheduler.memory import context_tier
+from orchestrator.scheduler.settings import SchedulerSettings
+from orchestrator.store.layout import StoreLayout
+from orchestrator.store.models import ModelStore
+
+logger = logging.getLogger(__name__)
+
+_BACKLOG = 1024
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+_SETTINGS_FILE = "server.json"
+
+
+def serve(config: Config) -> int:
+    """Serve until a signal says to stop. Returns the exit status; why it is not 0 stands on stderr."""
+    set_up_logging(config.log_level, config.log_format)
+    config.log()
+    try:
+        _introduce_key(config.home / ".ollama")
+        with _listener(config.host) as listening:
+            _loop_runner().run(_until_told_to_stop(config, listening))
+    except (OrchestratorError, OSError) as error:
+        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - the last words of a command
+        if isinstance(error, OrchestratorError) and error.hint:
+            print(error.hint, file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+@asynccontextmanager
+async def running(config: Config, listening: socket.socket) -> AsyncIterator[AppState]:
+    """A daemon that answers on ``listening`` while the block runs. Everything it started has ended after."""
+    async with AsyncExitStack() as stack:
+        models = ModelStore(
+            StoreLayout(config.models), go_template=config.go_template, prunes=not config.noprune
+        )
+        await models.start()
+        machine = Machine()
+        metrics = Metrics()
+        run = stack.enter_context(run_directory(config.run_dir))
+        scheduler = Scheduler(
+            _engine(config, run), _scheduler_settings(config, machine), machine, _SchedulerMetrics(metrics)
+        )
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        started = asyncio.Event()
+        lending = group.create_task(scheduler.run(started=started))
+        stack.callback(lending.cancel)
+        await started.wait()
+        state = await _state(config, models, scheduler, machine, metrics)
+        runner = web.AppRunner(build_app(state, native_routes(state)), **RUNNER_OPTIONS)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        await web.SockSite(runner, listening, backlog=_BACKLOG).start()
+        yield state
+
+
+async def _until_told_to_stop(config: Config, listening: socket.socket) -> None:
+    stop = asyncio.Event()
+    for number in _STOPS:
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with running(config, listening):
+        host, port = listening.getsockname()[:2]
+        logger.info("listening", extra={"address": f"{host}:{port}", "version": __version__})
+        gc.collect()
+        gc.freeze()  # what start-up has made stays; later collections need not look at it
+        await stop.wait()
+        logger.info("stopping")
+
+
+async def _state(
+    config: Config, models: ModelStore, scheduler: Scheduler, machine: Machine, metrics: Metrics
+) -> AppState:
+    devices = await asyncio.to_thread(machine.devices)
+    tier = context_tier(devices, overhead_bytes=config.gpu_overhead)
+    inference = Inference(
+        models=models,
+        scheduler=scheduler,
+        defaults=Defaults(config.context_length or tier, ctx_auto=not config.context_length),
+        go_template=config.go_template,
+        overflow_is_error=config.context_overflow == "error",
+        observer=metrics,
+    )
+    return AppState(
+        version=OLLAMA_VERSION,
+        models=models,
+        scheduler=scheduler,
+        inference=inference,
+        metrics=metrics,
+        origins=Origins.parse(config.origins),
+        check_hosts=_is_loopback(config.host),
+        max_body_bytes=config.max_body,
+        keep_alive=config.keep_alive,
+        cloud_source=_cloud_source(config),
+        request_log=RequestLog.create(config.client_url) if config.debug_log_requests else None,
+    )
+
+
+def _engine(config: Config, run: RunDirectory) -> Engine:
+    environ = dict(os.environ)
+    try:
+        info = find_engine(environ)
+    except EngineNotFound as error:
+        logger.warning("%s (%s)", error, error.hint)
+        return _NoEngine(error)
+    logger.info("engine", extra={"kind": info.kind.value, "command": " ".join(info.argv_prefix)})
+    settings = EngineSettings(
+        environ=environ, flash_attention=config.flash_attention, kv_cache_type=config.kv_cache_type
+    )
+    return LlamaEngine(info, settings, run, config.load_timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class _NoEngine:
+    """What stands in for an engine that is not there: models can be managed, not run."""
+
+    reason: EngineNotFound
+
+    async def load(self, order: LoadOrder) -> RunnerProcess:
+        raise EngineNotFound(f"{self.reason}: {self.reason.hint}")
+
+
+def _scheduler_settings(config: Config, machine: Machine) -> SchedulerSettings:
+    return SchedulerSettings(
+        max_queue=config.max_queue,
+        max_loaded=config.max_loaded_models,
+        parallel=max(config.num_parallel, 1),
+        keep_alive=config.keep_alive,
+        keep_alive_min=config.keep_alive_min,
+        keep_alive_max=config.keep_alive_max,
+        cores=machine.cores,
+        spread=config.sched_spread,
+        kv_cache_type=config.kv_cache_type,
+        check_memory=config.check_memory,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _SchedulerMetrics:
+    """Counts what the scheduler does."""
+
+    metrics: Metrics
+
+    def load_ended(self, seconds: float, *, succeeded: bool) -> None:
+        if succeeded:
+            self.metrics.load_succeeded(seconds)
+        else:
+            self.metrics.load_failed()
+
+    def runner_left(self, reason: Reason) -> None:
+        match reason:
+            case Reason.EVICTED:
+                self.metrics.runner_evicted()
+            case Reason.CRASHED:
+                self.metrics.runner_crashed()
+            case _:
+                pass
+
+    def waited(self, seconds: float) -> None:
+        """Requests are counted with their whole duration; the wait alone is in ``/api/ps``."""
+
+
+def _listener(address: ServerAddress) -> socket.socket:
+    """A socket that listens at ``address``, so that a port in use is found before anything is started."""
+    host = address.host or "::"
+    family, kind, protocol, _, place = socket.getaddrinfo(
+        host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6 and not address.host:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listening.bind(place)
+    except OSError as error:
+        listening.close()
+        raise CannotListen(address, error) from error
+    return listening
+
+
+class CannotListen(OrchestratorError):
+    """The address is taken, or not ours."""
+
+    hint = "stop what listens there, or set OLLAMA_HOST to another address"
+
+    def __init__(self, address: ServerAddress, error: OSError) -> None:
+        reason = (error.strerror or str(error)).lower()
+        super().__init__(f"listen tcp {address.authority}: bind: {reason}")
+
+
+def _is_loopback(address: ServerAddress) -> bool:
+    """Whether only this machine can reach ``address``; a name counts as such."""
+    try:
+        return ip_address(address.host).is_loopback
+    except ValueError:
+        return bool(address.host)
+
+
+def _cloud_source(config: Config) -> str:
+    from_file = _settings_file(config.home / ".ollama").get("disable_ollama_cloud") is True
+    match config.no_cloud, from_file:
+        case True, True:
+            return "both"
+        case True, False:
+            return "env"
+        case False, True:
+            return "config"
+        case _:
+            return "none"
+
+
+def _settings_file(folder: Path) -> Mapping[str, object]:
+    try:
+        value = json.loads((folder / _SETTINGS_FILE).read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        logger.warning("settings not readable, ignored", extra={"file": _SETTINGS_FILE, "error": str(error)})
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _introduce_key(folder: Path) -> None:
+    """Make the key of this user at the first start, and show it."""
+    try:
+        public = ensure_key(folder)
+    except OSError as error:
+        logger.warning("no key could be made; pulls of private models will fail", extra={"error": str(error)})
+        return
+    if public is not None:
+        print(  # noqa: T201 - told once, for the user to copy
+            f"Couldn't find '{folder / PRIVATE_NAME}'. Generating new private key.\n"
+            f"Your new public key is: \n\n{public}\n",
+            flush=True,
+        )
+
+
+def _loop_runner() -> asyncio.Runner:
+    try:
+        import uvloop
+    except ImportError:  # there is none for Windows
+        return asyncio.Runner()
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
