@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -27,6 +25,7 @@ from orchestrator.files.gguf import GgufConfig, read_config, read_header
 from orchestrator.store.blobs import BlobStore
 from orchestrator.store.capabilities import ModelTraits, capabilities
 from orchestrator.store.errors import DamagedModel
+from orchestrator.store.kept import Kept
 from orchestrator.store.manifests import StoredManifest
 from orchestrator.store.messages import read_messages
 from orchestrator.store.model import ListedModel, Model, no_weights
@@ -35,32 +34,9 @@ from orchestrator.templates.gotemplate import GoTemplate
 
 logger = logging.getLogger(__name__)
 
-V = TypeVar("V")
-
-KEPT_ENTRIES = 256
+LISTED_ENTRIES = 4096
+"""A listing asks for every model, so a smaller number would keep nothing of a larger store."""
 TEMPLATE_TYPES = (MediaType.TEMPLATE, MediaType.PROMPT)
-
-
-class _Kept(Generic[V]):
-    """The values of the last keys asked for. Used by several threads."""
-
-    def __init__(self, entries: int = KEPT_ENTRIES) -> None:
-        self._entries = entries
-        self._values: OrderedDict[Any, V] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Any, find: Callable[[], V]) -> V:
-        """The value of ``key``, found if it is not known; two threads may find it at once."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key]
-        value = find()
-        with self._lock:
-            self._values[key] = value
-            if len(self._values) > self._entries:
-                self._values.popitem(last=False)
-        return value
 
 
 class _DamagedWeights(DamagedModel):
@@ -78,21 +54,21 @@ class ModelReader:
         """``go_template`` is ``OLLAMA_GO_TEMPLATE``."""
         self._blobs = blobs
         self._go_template = go_template
-        self._models: _Kept[Model] = _Kept()
-        self._listed: _Kept[ListedModel] = _Kept()
-        self._facts: _Kept[ModelFacts] = _Kept()
-        self._configs: _Kept[GgufConfig] = _Kept()
+        self._models: Kept[tuple[ModelName, str], Model] = Kept()
+        self._listed: Kept[str, ListedModel] = Kept(LISTED_ENTRIES)
+        self._facts: Kept[tuple[Path | None, ...], ModelFacts] = Kept()
+        self._configs: Kept[Path, GgufConfig] = Kept()
         self._reported: set[str] = set()
 
     def model(self, stored: StoredManifest) -> Model:
         """The model of a manifest. Raises ``DamagedModel``."""
-        model = self._models.get((stored.name, stored.digest), lambda: self._read(stored))
+        model = self._models.found((stored.name, stored.digest), lambda: self._read(stored))
         return replace(model, modified_ns=stored.modified_ns)
 
     def listed(self, stored: StoredManifest) -> ListedModel:
         """The entry of a manifest. Damage to the weights is told in it; raises ``DamagedModel`` for other."""
         try:
-            entry = self._listed.get(stored.digest, lambda: self._entry(stored))
+            entry = self._listed.found(stored.digest, lambda: self._entry(stored))
         except _DamagedWeights as damage:
             self._report(damage)
             entry = damage.entry
@@ -221,14 +197,14 @@ class ModelReader:
         return (read_config(weights[0]) if weights else None), tuple(map(read_config, projectors))
 
     def _header_config(self, path: Path) -> GgufConfig:
-        return self._configs.get(path, lambda: read_header(path).config)
+        return self._configs.found(path, lambda: read_header(path).config)
 
     def _weights_facts(
         self, weights: Path, projectors: tuple[Path, ...], draft: tuple[Path, ...]
     ) -> ModelFacts:
         projector = projectors[0] if projectors else None
         helper = draft[0] if draft else None
-        return self._facts.get(
+        return self._facts.found(
             (weights, projector, helper), lambda: model_facts(weights, projector=projector, draft=helper)
         )
 
