@@ -1,7 +1,7 @@
 """Recorded prompts: conversations, and what renderers and templates make of them.
 
-``deviations.jsonl`` says where the recorded prompt is a defect: ``right`` is wanted instead (``None``: anything
-goes), and ``optional`` allows the recorded one as well. ``@TODAY@`` stands for the date of the day.
+``deviations.jsonl`` says where the recorded prompt is a defect: ``right`` is wanted instead (``None``: any
+prompt will do), and ``optional`` allows the recorded one as well. ``@TODAY@`` stands for the date of the day.
 """
 
 from __future__ import annotations

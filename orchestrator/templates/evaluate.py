@@ -37,7 +37,7 @@ from orchestrator.templates.nodes import (
 )
 from orchestrator.templates.values import ABSENT, ExecutionFault, Record, Value, field, pairs, text
 
-MAX_STEPS: Final = 1_500_000
+MAX_STEPS: Final = 1_000_000
 """Blocks entered and nodes run; long texts that functions read or make count as well."""
 MAX_OUTPUT: Final = 16 * 1024 * 1024
 """Characters written."""
@@ -128,7 +128,7 @@ class Program:
 
 def _block(nodes: Block) -> Step:
     steps = tuple(map(_node, nodes))
-    cost = len(steps) + 1
+    cost = len(steps) + 2  # entering one is work, even if it is empty
 
     def run_block(run: Run, dot: Value) -> Signal | None:
         run.steps -= cost
@@ -400,7 +400,7 @@ def _plain_call(function: TemplateFunction, operands: tuple[Reader, ...], last: 
             arguments.append(final)
         for argument in arguments:
             if argument.__class__ is str and len(argument) > 1024:
-                run.spend(len(argument) >> 10)
+                run.spend(len(argument) >> 8)
         value = call(*arguments)
         if value.__class__ is str or value.__class__ is list:
             run.spend(len(value) >> 3)

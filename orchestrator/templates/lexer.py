@@ -48,6 +48,9 @@ KEYWORDS = frozenset(
     ("block", "break", "continue", "define", "else", "end", "if", "range", "template", "with")
 )
 
+MAX_TOKENS = 20_000
+"""More than ten times what the longest published templates have."""
+
 _SPACES = " \t\r\n"
 _TRIMMED_RIGHT = re.compile(r"[ \t\r\n]-\}\}")
 _COMMENT_END = re.compile(r"\*/([ \t\r\n]-)?(\}\})?")
@@ -98,7 +101,7 @@ class _Lexer:
             self._action()
         if self.position < len(self.source):
             self._put(Kind.TEXT, len(self.source))
-        self.found.append(Token(Kind.END, "", self.line))
+        self._add(Kind.END, "")
         return self.found
 
     def _text(self, end: int) -> None:
@@ -107,7 +110,7 @@ class _Lexer:
         if self._trims_left(end + 2):
             text = text.rstrip(_SPACES)
         if text:
-            self.found.append(Token(Kind.TEXT, text, self.line))
+            self._add(Kind.TEXT, text)
         self._skip(end)
 
     def _action(self) -> None:
@@ -115,7 +118,7 @@ class _Lexer:
         if self.source.startswith("/*", self.position + 2 + marker):
             self._comment(self.position + 4 + marker)
             return
-        self.found.append(Token(Kind.LEFT, "{{", self.line))
+        self._add(Kind.LEFT, "{{")
         self._skip(self.position + 2 + marker)
         depth = 0
         while not self._at_right():
@@ -144,7 +147,7 @@ class _Lexer:
 
     def _right(self) -> None:
         trims = not self.source.startswith("}}", self.position)
-        self.found.append(Token(Kind.RIGHT, "}}", self.line))
+        self._add(Kind.RIGHT, "}}")
         self._skip(self.position + (4 if trims else 2))
         if trims:
             self._skip_spaces()
@@ -207,8 +210,13 @@ class _Lexer:
         self._skip(rest)
 
     def _put(self, kind: Kind, end: int) -> None:
-        self.found.append(Token(kind, self.source[self.position : end], self.line))
+        self._add(kind, self.source[self.position : end])
         self._skip(end)
+
+    def _add(self, kind: Kind, text: str) -> None:
+        if len(self.found) > MAX_TOKENS:
+            raise self._error("the template is too long")
+        self.found.append(Token(kind, text, self.line))
 
     def _skip(self, end: int) -> None:
         self.line += self.source.count("\n", self.position, end)

@@ -10,7 +10,7 @@ from orchestrator.domain.requests import Message
 from orchestrator.domain.think import Think
 from orchestrator.templates.errors import TemplateExecutionError
 from orchestrator.templates.gotemplate import GoTemplate
-from orchestrator.templates.known import template_text
+from orchestrator.templates.known import known
 from orchestrator.templates.prompt import render_chat, render_insert
 from tests import prompt_records
 from tests.golden_records import Record, records
@@ -18,7 +18,7 @@ from tests.golden_records import Record, records
 
 def template(name: str) -> GoTemplate:
     own = prompt_records.template_text(name)
-    return GoTemplate.parse(template_text(name) if own is None else own)
+    return GoTemplate.parse(known(name).text if own is None else own)
 
 
 BETTER = {
@@ -30,7 +30,7 @@ BETTER = {
     # a message keeps its calls when it is joined to the one before
     ("own-loop", "extra/two-call-turns/unset"): ("seen=1", "seen=2"),
 }
-"""What other templates' records call defects (``deviations.jsonl``): by template and record, recorded and right."""
+"""Defects that ``deviations.jsonl`` names for other templates only: what is recorded, what is right."""
 
 
 def outcome(render: Callable[[], str]) -> str | None:
@@ -46,7 +46,7 @@ def test_a_conversation_gives_the_recorded_prompt(name: str, record: Record) -> 
     prompt = outcome(lambda: render_chat(template(name), messages, tools, think))
     recorded = record.get("prompt")
     if (better := BETTER.get((name, record["id"]))) is not None:
-        recorded = recorded.replace(*better)
+        recorded = str(recorded).replace(*better)
     assert prompt in prompt_records.accepted("template", name, record, recorded)
 
 

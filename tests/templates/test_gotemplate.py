@@ -1,0 +1,205 @@
+"""The template language: what is refused, what fails, what comes out."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+import pytest
+
+from orchestrator.domain.chunks import ToolCall
+from orchestrator.domain.requests import Message
+from orchestrator.domain.think import Think
+from orchestrator.domain.tools import parse_tools
+from orchestrator.templates.errors import TemplateExecutionError, TemplateSyntaxError
+from orchestrator.templates.gotemplate import GoTemplate
+from orchestrator.templates.known import known
+from orchestrator.templates.prompt import render_chat
+from orchestrator.templates.tags import inferred_thinking_tags
+from tests import prompt_records
+from tests.golden_records import Record, records
+
+MESSAGES = (
+    Message("system", "Be brief."),
+    Message("user", "Hi"),
+    Message("assistant", tool_calls=(ToolCall("look", {"n": 1}, id="c1"),)),
+    Message("tool", "ok", tool_name="look"),
+)
+LOOK = {
+    "type": "function",
+    "function": {
+        "name": "look",
+        "description": "Look at a picture",
+        "parameters": {
+            "type": "object",
+            "required": ["n"],
+            "properties": {"n": {"type": "integer", "description": "Which one"}},
+        },
+    },
+}
+
+
+def text_of(record: Record, name: str) -> str | None:
+    if f"{name}_b64" in record:
+        return b64decode(record[f"{name}_b64"]).decode("utf-8", "surrogateescape")
+    text: str | None = record.get(name)
+    return text
+
+
+@pytest.mark.parametrize(
+    "record", [pytest.param(record, id=record["id"]) for record in records("prompts/bad-templates.jsonl")]
+)
+def test_a_template_fails_at_the_recorded_stage_or_not_at_all(record: Record) -> None:
+    text = text_of(record, "text")
+    assert text is not None
+    if record["parse_error"] is not None:
+        with pytest.raises(TemplateSyntaxError):
+            GoTemplate.parse(text)
+        return
+    template = GoTemplate.parse(text)
+    if record["execute_error"] is not None:
+        with pytest.raises(TemplateExecutionError):
+            render_chat(template, MESSAGES, parse_tools([LOOK]), Think(True))
+        return
+    assert render_chat(template, MESSAGES, parse_tools([LOOK]), Think(True)) == text_of(record, "output")
+
+
+def variables_cases() -> list[Record]:
+    return [record for record in records("prompts/detect.jsonl") if record["id"].startswith("vars/")]
+
+
+@pytest.mark.parametrize("record", [pytest.param(record, id=record["id"]) for record in variables_cases()])
+def test_variables_and_thinking_tags_are_found(record: Record) -> None:
+    text = record.get("text")
+    if text is None:
+        name = record["template"]
+        text = prompt_records.template_text(name) or known(name).text
+    if "error" in record:
+        with pytest.raises(TemplateSyntaxError):
+            GoTemplate.parse(text)
+        return
+    template = GoTemplate.parse(text)
+    assert sorted(template.variables) == record["vars"]
+    assert inferred_thinking_tags(template) == (record["thinking_open"], record["thinking_close"])
+
+
+MEGABYTES = Message("system", "é" * 2_000_000)
+CROWD = (MEGABYTES, *(Message("user" if i % 2 else "assistant", "hello") for i in range(200)))
+
+HOSTILE = {
+    "a long range": "{{ range 1000000000 }}{{ end }}",
+    "ranges in ranges": "{{ range 100000 }}{{ range 100000 }}x{{ end }}{{ end }}",
+    "much text": "{{ range 100000000 }}" + "x" * 100 + "{{ end }}",
+    "a text that doubles": '{{ $x := "aaaa" }}{{ range 60 }}{{ $x = print $x $x }}{{ end }}{{ $x }}',
+    "a wide number": '{{ range 100000 }}{{ $x := printf "%999999d" 1 }}{{ end }}',
+    "templates without end": '{{ define "x" }}{{ template "x" . }}{{ end }}{{ template "x" . }}',
+    "JSON of everything": "{{ range 1000000 }}{{ $x := json $.Messages }}{{ end }}{{ .Messages }}",
+    "bytes counted again and again": "{{ range 1000000 }}{{ $x := len $.System }}{{ end }}{{ .Messages }}",
+    "copies of the messages": "{{ range 1000000 }}{{ $x := slice $.Messages 0 }}{{ end }}",
+    "the root written often": "{{ .Messages }}{{ range 1000 }}{{ $ }}{{ end }}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in HOSTILE.items()])
+def test_a_template_that_wants_too_much_is_stopped(text: str) -> None:
+    with pytest.raises(TemplateExecutionError, match=r"too many steps|too long|depth"):
+        render_chat(GoTemplate.parse(text), CROWD)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", id="parentheses"),
+        pytest.param("{{ if true }}" * 3000, id="blocks"),
+        pytest.param("{{ if 0 }}a" + "{{ else if 0 }}b" * 2000 + "{{ end }}", id="else if"),
+        pytest.param("{{.}}" * 100_000, id="actions"),
+    ],
+)
+def test_a_template_of_absurd_size_is_refused(text: str) -> None:
+    with pytest.raises(TemplateSyntaxError, match="nested too deeply|too long"):
+        GoTemplate.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        # numbers and their spellings
+        ("{{ 017 }} {{ 0xff }} {{ 0b11 }} {{ 1_000 }} {{ +5 }}", "15 255 3 1000 5"),
+        ("{{ 1e3 }} {{ .5 }} {{ 0x1p4 }}", "1000 0.5 16"),
+        ("{{ 'a' }} {{ '\\n' }} {{ '\\'' }} {{ 'é' }}", "97 10 39 233"),
+        # strings
+        (r'{{ "\u00e9\x41\101\t" }}{{ `a\n` }}', "éAA\ta\\n"),
+        ('{{ len "é" }}{{ index "é" 0 }}{{ slice "aéb" 0 3 }}', "2195aé"),
+        # variables
+        ("{{ $x := 1 }}{{ if true }}{{ $x := 2 }}{{ $x = 3 }}{{ $x }}{{ end }}{{ $x }}", "31"),
+        ("{{ $x := 1 }}{{ range 3 }}{{ $x = . }}{{ end }}{{ $x }}", "2"),
+        ("{{ range $i, $x := .Messages }}{{ $i }}{{ $x.Role }},{{ end }}", "0system,1user,2assistant,3tool,"),
+        ("{{ with $x := 5 }}{{ $x }}{{ . }}{{ end }}", "55"),
+        # what is not there
+        ("{{ .Nope }}|{{ print .Nope }}|{{ printf `%v` .Nope }}", "<no value>|<nil>|<nil>"),
+        ("{{ json .Nope }}", "null"),
+        ("{{ $x := .Nope }}{{ $x.Deeper }}", "<no value>"),
+        ("{{ range .Nope }}a{{ else }}b{{ end }}{{ if .Nope }}a{{ else }}b{{ end }}", "bb"),
+        ("{{ eq .Nope nil }} {{ eq .Nope 1 }} {{ ne .Nope .Nope }}", "true false false"),
+        ("{{ len (index .Messages 0).ToolCalls }}{{ json (index .Messages 0).ToolCalls }}", "0null"),
+        # functions
+        ("{{ and 1 0 2 }}{{ or 0 2 3 }}{{ not 0 }}", "02true"),
+        ("{{ or 1 (index .Messages 99) }}", "1"),
+        ("{{ 1 | eq 1 }} {{ 3 | lt 2 }} {{ `x` | printf `%s-%s` `y` }}", "true true y-x"),
+        ('{{ print 1 2 "a" 3 "b" "c" }}', "1 2a3bc"),
+        ("{{ println 1 `a` }}", "1 a\n"),
+        # flow
+        ("{{ range 5 }}{{ if eq . 1 }}{{ continue }}{{ end }}{{ . }}{{ end }}", "0234"),
+        ("{{ range 5 }}{{ if eq . 3 }}{{ break }}{{ end }}{{ . }}{{ end }}", "012"),
+        ('{{ define "a" }}[{{ . }}]{{ end }}{{ template "a" 1 }}', "[1]"),
+        ('{{ block "b" 2 }}<{{ . }}>{{ end }}', "<2>"),
+        ("a {{- /* note */ -}} b{{/* another */}} c", "ab c"),
+        ("{{ if false }}a{{ else if true }}b{{ else }}c{{ end }}", "b"),
+        ("{{ with 0 }}a{{ else with 7 }}{{ . }}{{ end }}", "7"),
+        # printing
+        (
+            "{{ range .Tools }}{{ .Function }}{{ end }}",
+            '{"name":"look","description":"Look at a picture","parameters":{"type":"object","required":["n"],'
+            '"properties":{"n":{"type":"integer","description":"Which one"}}}}',
+        ),
+        ("{{ (index (index .Messages 2).ToolCalls 0).Function }}", '{"name":"look","arguments":{"n":1}}'),
+        ("{{ (index .Tools 0).Function.Parameters.Properties.n.Type }}", "integer"),
+        ("{{ slice .Tools 1 }}{{ slice .Messages 4 }}", "[][]"),
+    ],
+)  # fmt: skip
+def test_go_gives(text: str, output: str) -> None:
+    template = GoTemplate.parse(text + "{{ range .Messages }}{{ end }}")
+    assert render_chat(template, MESSAGES, parse_tools([LOOK])) == output
+
+
+@pytest.mark.parametrize(
+    ("call", "output"),
+    [
+        ('"%5d|%-5d|%05d|%+d" 42 42 42 42', "   42|42   |00042|+42"),
+        ('"%x|%X|%o|%b|%c|%U|%#x" 255 255 8 5 65 233 255', "ff|FF|10|101|A|U+00E9|0xff"),
+        ('"%6.2f|%e|%g|%G" 3.14159 1234.5 0.00001 1e21', "  3.14|1.234500e+03|1e-05|1E+21"),
+        ('"%s|%q|%.2s|%6s|%-6s|%x" "a" "b\\n" "abc" "ab" "ab" "hi"', 'a|"b\\n"|ab|    ab|ab    |6869'),
+        ('"%t|%v|%v|%v" true nil 1.5 "s"', "true|<nil>|1.5|s"),
+        ('"%d" "x"', "%!d(string=x)"),
+        ('"%s" 5', "%!s(int=5)"),
+        ('"%s %s" "a"', "a %!s(MISSING)"),
+        ('"a" 1 "b"', "a%!(EXTRA int=1, string=b)"),
+        ('"100%%"', "100%"),
+        ('"%"', "%!(NOVERB)"),
+        ('"%*d|%[2]d %[1]d" 5 1', "    1|1 5"),
+        ('"%q %q" 65 "é\\x01"', "'A' \"é\\x01\""),
+        ('"%v %s" (slice .Messages 4) "x"', "[] x"),
+    ],
+)
+def test_printf_writes(call: str, output: str) -> None:
+    template = GoTemplate.parse("{{ printf " + call + " }}{{ range .Messages }}{{ end }}")
+    assert render_chat(template, MESSAGES) == output
+
+
+def test_a_template_is_parsed_once() -> None:
+    assert GoTemplate.parse("{{ .Prompt }}") is GoTemplate.parse("{{ .Prompt }}")
+
+
+def test_messages_are_seen_in_parentheses() -> None:
+    template = GoTemplate.parse("{{ (index .Messages 1).Content }}")
+    assert "messages" not in template.variables
+    assert render_chat(template, MESSAGES) == "Hi"
