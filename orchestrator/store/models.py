@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ParamSpec, TypeVar
 
@@ -18,6 +21,7 @@ from orchestrator.domain.names import ModelName
 from orchestrator.errors import StoreError
 from orchestrator.store.blobs import BlobStore
 from orchestrator.store.errors import CorruptManifest, ModelNotFound
+from orchestrator.store.kept import Kept
 from orchestrator.store.layout import StoreLayout, make_directory
 from orchestrator.store.manifests import ManifestStore, StoredManifest
 from orchestrator.store.model import ListedModel, Model
@@ -33,6 +37,22 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+Stamp = tuple[int, int, int]
+"""What tells one state of a file from another: time of change, size and inode."""
+
+SETTLED_NS = 2_000_000_000
+"""A file that changed within the resolution of file times may change again without showing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A model as it was read from its manifest when that had this stamp."""
+
+    model: Model
+    path: str
+    stamp: Stamp
+
+
 class ModelStore:
     """A store as the daemon sees it. Names are found in any case, and kept in the one they were made with."""
 
@@ -44,6 +64,7 @@ class ModelStore:
         self.reader = ModelReader(self.blobs, go_template=go_template)
         self._prunes = prunes
         self._changing = threading.Lock()
+        self._opened: Kept[ModelName, _Opened] = Kept()
 
     async def start(self) -> None:
         """Make the directories, bring an old store up to date, remove what nothing uses.
@@ -94,7 +115,17 @@ class ModelStore:
             make_directory(self.layout.manifests)
 
     def _open(self, name: ModelName) -> Model:
-        return self.reader.model(self.manifests.read(self.manifests.canonical(name)))
+        """The model of a name; the manifest is read again when its file has changed."""
+        opened = self._opened.get(name)
+        if opened is not None and _stamp(opened.path) == opened.stamp:
+            return opened.model
+        canonical = self.manifests.canonical(name)
+        path = str(self.layout.manifest(canonical))
+        stamp = _stamp(path)
+        model = self.reader.model(self.manifests.read(canonical))
+        if stamp is not None and time.time_ns() - stamp[0] > SETTLED_NS:
+            self._opened.put(name, _Opened(model, path, stamp))
+        return model
 
     def _list(self) -> Sequence[ListedModel]:
         entries = []
@@ -149,3 +180,11 @@ class ModelStore:
             return self.manifests.read(name)
         except (ModelNotFound, CorruptManifest):
             return None
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116  # a Path takes longer than the call, and every request comes here
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
