@@ -22,20 +22,6 @@ from orchestrator.api import metrics
 from orchestrator.api.bodies import read_body
 from orchestrator.api.errors import NATIVE
 from orchestrator.api.hosts import HostKind, host_kind
-from orchestrator.api.native import (
-    account,
-    blobs,
-    copy,
-    create,
-    delete,
-    embedding,
-    generation,
-    ps,
-    show,
-    tags,
-    transfers,
-    version,
-)
 from orchestrator.api.origins import is_same_origin
 from orchestrator.api.replies import empty_reply, text_reply
 from orchestrator.api.requestlog import LOGGED_PATHS
@@ -55,21 +41,18 @@ RUNNER_OPTIONS: Mapping[str, Any] = {
 """What the daemon's ``web.AppRunner`` has to be made with."""
 
 _UNROUTED = "other"
+_PROBES = frozenset({"/", "/api/version", "/metrics"})
+"""Asked over and over by those who only watch; such requests are logged at DEBUG."""
 _CORS = web.RequestKey("cors", Mapping[str, str])
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PATH_SAFE = "/:@!$&'()*+,;=-._~"
 
 
-_MODULES = (
-    version, generation, embedding, tags, ps, show, create, blobs, copy, delete, transfers, account, metrics,
-)  # fmt: skip
-
-
-def build_app(state: AppState, extensions: Iterable[Route] = ()) -> web.Application:
-    """The application with all routes, and those of ``extensions``."""
-    routes = [route for module in _MODULES for route in module.routes(state)]
+def build_app(state: AppState, routes: Iterable[Route]) -> web.Application:
+    """The application that serves ``routes``, and ``/metrics``."""
+    router = Router([*routes, *metrics.routes(state)])
     app = web.Application(client_max_size=state.max_body_bytes)
-    app.router.add_route("*", "/{path:.*}", _Front(state, Router([*routes, *extensions])).answer)
+    app.router.add_route("*", "/{path:.*}", _Front(state, router).answer)
     app.on_response_prepare.append(_finish_headers)
     return app
 
@@ -189,11 +172,10 @@ class _Front:
     ) -> None:
         route = _UNROUTED if target is None else target.path
         self._state.metrics.request_ended(route, request.method, status, seconds)
-        if logger.isEnabledFor(logging.INFO):
-            logger.info(
-                "%s %s %d %.3f ms %s", request.method, path, status, seconds * 1e3, request.remote,
-                extra={"status": status, "duration_ms": seconds * 1e3, "client": request.remote},
-            )  # fmt: skip
+        level = logging.DEBUG if path in _PROBES else logging.INFO
+        if logger.isEnabledFor(level):
+            facts = {"status": status, "ms": round(seconds * 1e3, 3), "client": request.remote}
+            logger.log(level, "request", extra={"method": request.method, "path": path, **facts})
 
 
 async def _finish_headers(request: web.Request, response: web.StreamResponse) -> None:

@@ -26,16 +26,24 @@ class HostKind(Enum):
     FOREIGN = "somebody else's name"
 
 
-@lru_cache(maxsize=256)
 def host_kind(header: str) -> HostKind:
     """Whether ``header``, a ``Host`` header with or without port, names this machine."""
+    kind = _spelled_kind(header)
+    if isinstance(kind, HostKind):
+        return kind
+    return HostKind.ADDRESS if kind in _own_addresses() else HostKind.FOREIGN
+
+
+@lru_cache(maxsize=256)
+def _spelled_kind(header: str) -> HostKind | str:
+    """What can be told from the text alone; an address for which that is not enough is given back."""
     match = _WITH_PORT.fullmatch(header)
     host = header if match is None else match["literal"] if match["name"] is None else match["name"]
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         return HostKind.NAME if _is_local_name(host.lower()) else HostKind.FOREIGN
-    return HostKind.ADDRESS if _is_near(address) or host in _own_addresses() else HostKind.FOREIGN
+    return HostKind.ADDRESS if _is_near(address) else str(address)
 
 
 def _is_local_name(host: str) -> bool:
@@ -49,7 +57,7 @@ def _is_near(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 def _own_addresses() -> frozenset[str]:
-    import psutil  # needed for rare requests only
+    import psutil  # few requests get here
 
     return frozenset(
         entry.address.partition("%")[0]

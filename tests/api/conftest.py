@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.web import Application, Request
 
 from orchestrator.api.app import build_app
+from orchestrator.api.native.routes import native_routes
 from orchestrator.api.origins import Origins
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
@@ -73,7 +74,7 @@ async def state(tmp_path: Path) -> AsyncIterator[AppState]:
 @asynccontextmanager
 async def serving(state: AppState, *routes: Route) -> AsyncIterator[Client]:
     """A client of a server with ``state``, and further ``routes``."""
-    async with TestClient(TestServer(build_app(state, routes))) as client:
+    async with TestClient(TestServer(build_app(state, [*native_routes(state), *routes]))) as client:
         yield client
 
 

@@ -1,10 +1,7 @@
-"""Every route of the native dialect."""
+"""All routes of the native API."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from orchestrator.api import metrics
 from orchestrator.api.native import (
     account,
     blobs,
@@ -23,11 +20,10 @@ from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 
 _MODULES = (
-    account, blobs, copy, create, delete, embedding, generation, metrics, ps, show, tags, transfers, version,
+    version, generation, embedding, tags, ps, show, create, blobs, copy, delete, transfers, account,
 )  # fmt: skip
 
 
-def native_routes(state: AppState) -> Iterator[Route]:
-    """The routes of all modules of this package, and ``/metrics``."""
-    for module in _MODULES:
-        yield from module.routes(state)
+def native_routes(state: AppState) -> tuple[Route, ...]:
+    """The routes of Ollama's own API, ``/`` among them."""
+    return tuple(route for module in _MODULES for route in module.routes(state))
