@@ -86,11 +86,15 @@ def fits_devices(spec: LoadSpec, need: Prediction, available: int) -> bool:
     """Whether a further model may be started on devices with so much free: it has to fit as a whole.
 
     A first model is always started (the engine puts as many layers on the GPU as fit), and so is one whose
-    number of GPU layers was chosen by hand.
+    number of GPU layers was chosen by hand. Of batches only a chosen one counts: an automatic one is taken
+    only where there is room for it.
     """
-    if 0 < spec.options.num_gpu < spec.files.facts.block_count + 1:
+    facts, options = spec.files.facts, spec.options
+    if 0 < options.num_gpu < facts.block_count + 1:
         return True
-    return need.total_bytes + batch_surcharge(spec.options.num_batch) <= four_fifths(available)
+    generates = facts.pooling_type is None
+    surcharge = batch_surcharge(options.num_batch) if generates and not spec.batch_auto else 0
+    return need.total_bytes + surcharge <= four_fifths(available)
 
 
 def _host_refusal(

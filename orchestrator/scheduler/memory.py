@@ -63,13 +63,14 @@ def predict(spec: LoadSpec, *, slots: int, kv_type: str = "", extra_bytes: int =
 
 
 def kv_bytes(spec: LoadSpec, *, slots: int, kv_type: str = "") -> int:
-    """Keys and values of every layer for the whole context of every slot."""
+    """Keys and values of every layer for the whole context of every slot; embedding models keep f16."""
     facts = spec.files.facts
     if facts.head_count_max == 0:
         return 0
     head_size = facts.embedding_length // facts.head_count_max
     elements = 2 * facts.block_count * max(facts.head_count_kv_min, 1) * head_size
-    return int(elements * total_context(spec, slots=slots) * _KV_BYTES.get(kv_type.lower(), 2.0))
+    element_bytes = 2.0 if facts.pooling_type is not None else _KV_BYTES.get(kv_type.lower(), 2.0)
+    return int(elements * total_context(spec, slots=slots) * element_bytes)
 
 
 def total_context(spec: LoadSpec, *, slots: int) -> int:

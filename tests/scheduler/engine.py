@@ -1,4 +1,4 @@
-"""An engine whose processes exist only in memory: the scheduler's process boundary, under a test's control."""
+"""An engine whose processes exist only in memory, so that a test says what becomes of them."""
 
 from __future__ import annotations
 
