@@ -55,15 +55,21 @@ class EngineInfo:
     """Folders of GPU variants below it, each with its first backend library."""
     transport: Transport = Transport.UNIX
 
+    @property
+    def cwd(self) -> Path:
+        """Where to start it: an engine looks for libraries, and this interpreter for our code, there too."""
+        return self.library_dir or PACKAGE.parent
 
-def find_engine(environ: Mapping[str, str], *, prefix: Path | None = None) -> EngineInfo:
-    """The first engine there is: ``ORCH_LLAMA_SERVER``, our build, ``PATH``, the wheel.
 
-    ``prefix`` is where this program is installed. Raises ``EngineNotFound``.
+def find_engine(
+    environ: Mapping[str, str], *, named: Path | None = None, prefix: Path | None = None
+) -> EngineInfo:
+    """The first engine there is: the one ``named``, our build, one on ``PATH``, the wheel.
+
+    ``named`` is ``ORCH_LLAMA_SERVER``, ``prefix`` where this program is installed. Raises ``EngineNotFound``.
     """
-    named = environ.get("ORCH_LLAMA_SERVER")
-    if named:
-        path = Path(named).expanduser()
+    if named is not None:
+        path = named.expanduser().absolute()
         if not path.is_file():
             raise EngineNotFound(f"ORCH_LLAMA_SERVER={named}: no such file")
         return native_engine(path)

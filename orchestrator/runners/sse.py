@@ -23,7 +23,10 @@ class EventTooLong(OrchestratorError):
 
 
 class EventDecoder:
-    """Cuts a stream, fed in pieces of any size, into payloads; any cutting gives the same payloads."""
+    """Cuts a stream, fed in pieces of any size, into payloads; any cutting gives the same payloads.
+
+    A last line without an end is completed by feeding a line end.
+    """
 
     def __init__(self) -> None:
         self._pending: list[bytes] = []
@@ -52,10 +55,6 @@ class EventDecoder:
             self._pending.append(rest)
             self._wait_for_more(len(rest))
         return payloads
-
-    def close(self) -> list[bytes]:
-        """The payload of a last line without an end."""
-        return self.feed(b"\n") if self._pending else []
 
     def _wait_for_more(self, size: int) -> list[bytes]:
         self._pending_size += size

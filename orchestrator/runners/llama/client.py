@@ -36,6 +36,8 @@ async def generate(address: Address, path: str, body: Body, decoder: Decoder) ->
         try:
             while data := await answer.read():
                 items += decoder.feed(data)
+                if decoder.failure is not None:
+                    break
                 if decoder.done is not None:
                     if decoder.done.detail is StopDetail.REPEAT:
                         break
@@ -44,10 +46,15 @@ async def generate(address: Address, path: str, body: Body, decoder: Decoder) ->
                 if items:
                     yield items
                     items = []
-            items += decoder.close()
+            else:
+                items += decoder.close()
         except AnswerCutOff as error:
             if decoder.done is None:
                 raise StreamCutOff(str(error)) from error
+    if decoder.failure is not None:
+        if items:
+            yield items
+        raise decoder.failure
     items.append(decoder.done or Done(DoneReason.STOP))
     yield items
 

@@ -9,7 +9,7 @@ Source: ``llama-server`` §7.2, §7.3, §8.1; ``prompts`` §1.9, §1.10.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,27 +49,36 @@ class Wanted:
 
 
 class CompletionDecoder:
-    """Reads the stream of ``/completion``. ``done`` is set once the final frame has come."""
+    """Reads the stream of ``/completion``.
+
+    ``done`` is set once the final frame has come, ``failure`` once something went wrong: the chunks before it
+    are not lost, and nothing follows.
+    """
 
     def __init__(self, wanted: Wanted) -> None:
         self.done: Done | None = None
+        self.failure: RunnerFailed | None = None
         self._wanted = wanted
         self._events = EventDecoder()
         self._last_piece = ""
         self._repeats = 0
 
     def feed(self, data: bytes) -> list[Item]:
-        """The chunks that ``data`` completes. Raises ``RunnerFailed``."""
-        return self._decode(_payloads(self._events, data, "llama-server response"))
+        """The chunks that ``data`` completes."""
+        items: list[Item] = []
+        try:
+            self._decode(_payloads(self._events, data, "llama-server response"), items)
+        except RunnerFailed as failure:
+            self.failure = failure
+        return items
 
     def close(self) -> list[Item]:
         """The stream has ended: what was still held back."""
-        return self._decode(self._events.close())
+        return self.feed(b"\n")
 
-    def _decode(self, payloads: Sequence[bytes]) -> list[Item]:
-        items: list[Item] = []
+    def _decode(self, payloads: Sequence[bytes], items: list[Item]) -> None:
         if not payloads or self.done is not None:
-            return items
+            return
         wants_logprobs = self._wanted.top_logprobs is not None
         for frame in _frames(payloads, "llama-server response"):
             content = frame.get("content") or ""
@@ -92,7 +101,6 @@ class CompletionDecoder:
                     self.done = Done(DoneReason.STOP, _usage(frame.get("timings")), StopDetail.REPEAT)
                     break
             items.append(self._chunk(frame, content) if wants_logprobs else Chunk(content))
-        return items
 
     def _chunk(self, frame: Frame, content: str) -> Chunk:
         return Chunk(content, logprobs=_logprobs(frame.get("completion_probabilities"), self._wanted))
@@ -132,27 +140,32 @@ class _CallInParts:
 
 
 class ChatDecoder:
-    """Reads the stream of ``/v1/chat/completions``. ``done`` is set once the final frame has come."""
+    """Reads the stream of ``/v1/chat/completions``; ``done`` and ``failure`` as in ``CompletionDecoder``."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.done: Done | None = None
+        self.failure: RunnerFailed | None = None
         self._wanted = wanted
         self._events = EventDecoder()
         self._calls: dict[int, _CallInParts] = {}
 
     def feed(self, data: bytes) -> list[Item]:
-        """The chunks that ``data`` completes. Raises ``RunnerFailed``."""
-        return self._decode(_payloads(self._events, data, "llama-server chat response"))
+        """The chunks that ``data`` completes."""
+        items: list[Item] = []
+        try:
+            self._decode(_payloads(self._events, data, "llama-server chat response"), items)
+        except RunnerFailed as failure:
+            self.failure = failure
+        return items
 
     def close(self) -> list[Item]:
         """The stream has ended: what was still held back."""
-        return self._decode(self._events.close())
+        return self.feed(b"\n")
 
-    def _decode(self, payloads: Sequence[bytes]) -> list[Item]:
+    def _decode(self, payloads: Sequence[bytes], items: list[Item]) -> None:
         payloads = [payload for payload in payloads if payload.rstrip() != b"[DONE]"]
-        items: list[Item] = []
         if not payloads:
-            return items
+            return
         wants_logprobs = self._wanted.top_logprobs is not None
         for frame in _frames(payloads, "llama-server chat response"):
             if error := frame.get("error"):
@@ -174,7 +187,6 @@ class ChatDecoder:
                 items.append(Chunk(content, thinking, (), logprobs))
             if reason := choice.get("finish_reason"):
                 items += self._finish(reason, frame)
-        return items
 
     def _finish(self, reason: str, frame: Frame) -> list[Item]:
         usage = _usage(frame.get("timings"))
@@ -210,12 +222,14 @@ def _payloads(events: EventDecoder, data: bytes, what: str) -> list[bytes]:
         raise RunnerFailed(f"{what} {error}") from error
 
 
-def _frames(payloads: Sequence[bytes], what: str) -> list[Frame]:
-    """The JSON objects of all payloads."""
+def _frames(payloads: Sequence[bytes], what: str) -> Iterable[Frame]:
+    """The JSON objects of all payloads. Raises ``RunnerFailed``."""
     try:
         frames: list[Frame] = orjson.loads(b"[%b]" % b",".join(payloads))
     except orjson.JSONDecodeError:
-        frames = [_frame(payload, what) for payload in payloads]
+        return (_frame(payload, what) for payload in payloads)
+    if set(map(type, frames)) != {dict}:
+        return (_frame(payload, what) for payload in payloads)
     return frames
 
 

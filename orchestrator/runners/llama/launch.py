@@ -16,7 +16,7 @@ from orchestrator.domain.loads import LoadSpec, ModelFacts
 from orchestrator.domain.options import Options
 from orchestrator.process.address import Address, UnixAddress
 from orchestrator.runners.base import LoadOrder
-from orchestrator.runners.engines import PACKAGE, EngineInfo
+from orchestrator.runners.engines import EngineInfo
 from orchestrator.runners.llama.visibility import visibility
 
 logger = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ class _Plan:
         return Launch(
             argv=(*self.engine.argv_prefix, *self._arguments(address, links)),
             env=self._environment(marker),
-            cwd=self.engine.library_dir or PACKAGE.parent,
+            cwd=self.engine.cwd,
             options=self.options,
             mmap_auto=self.mmap_auto,
             projector_on_gpu=self.projector_on_gpu,
