@@ -38,7 +38,7 @@ from orchestrator.scheduler.events import (
 )
 from orchestrator.scheduler.eviction import next_victim
 from orchestrator.scheduler.ladder import next_try
-from orchestrator.scheduler.reuse import same_wish
+from orchestrator.scheduler.reuse import same_wish, shares_start
 from orchestrator.scheduler.step import Step
 from orchestrator.scheduler.world import Loading, Ready, Request, Stopping, World
 
@@ -91,30 +91,24 @@ def decide(world: World, event: Event) -> tuple[World, tuple[Effect, ...]]:
 
 
 def _asked(step: Step, request: Request) -> None:
-    if _has_to_queue(step, request) and _is_full(step):
+    if len(step.queue) >= step.settings.max_queue and _exceeds_bound(step, request):
         step.fail(request, QueueFull())
     else:
         step.queue.append(request)
 
 
-def _has_to_queue(step: Step, request: Request) -> bool:
-    """Neither a ready runner nor one that is starting will serve it."""
+def _exceeds_bound(step: Step, request: Request) -> bool:
+    """Whether the queue has no place for one more.
+
+    Nobody counts who can have a runner at once, or shares the start that goes on or is being prepared.
+    """
     match step.runners.get(request.key):
-        case Ready() as runner if runner.suits(request):
-            return not runner.takes(request, now=step.now, turn_ns=step.settings.turn_ns)
-        case Loading() as loading:
-            return not loading.will_suit(request)
-        case _:
-            return True
-
-
-def _is_full(step: Step) -> bool:
-    """Whether one more would exceed the bound. The one that room is being made for does not count."""
-    loading = step.loading
-    waiting = len(step.queue) + 1
-    if loading is None:
-        return waiting - 1 > step.settings.max_queue
-    return waiting - len(step.sharers(loading)) > step.settings.max_queue
+        case Ready() as runner if runner.suits(request) and _takes(step, runner, request):
+            return False
+    start = step.loading.order.spec if step.loading else (*step.queue, request)[0].spec
+    if shares_start(request.spec, start):
+        return False
+    return sum(not shares_start(waiting.spec, start) for waiting in step.queue) >= step.settings.max_queue
 
 
 def _released(step: Step, event: Released) -> None:
@@ -210,7 +204,8 @@ def _unload_asked(step: Step, key: str) -> None:
 def _advance(step: Step, figures: Measured | None) -> None:
     _serve(step)
     _expire(step)
-    _make_progress(step, figures)
+    if step.queue:
+        _make_progress(step, figures)
     if step.settle_rivals():
         _serve(step)
 
@@ -225,13 +220,17 @@ def _served(step: Step, request: Request) -> bool:
     runner = step.runners.get(request.key)
     if not isinstance(runner, Ready) or not runner.suits(request):
         return False
-    if not runner.takes(request, now=step.now, turn_ns=step.settings.turn_ns):
+    if not _takes(step, runner, request):
         return False
     if runner.leases == 0 and step.now - runner.vouched_at >= step.settings.health_after_ns:
         step.check(runner)
         return False
     step.lend(runner, request)
     return True
+
+
+def _takes(step: Step, runner: Ready, request: Request) -> bool:
+    return runner.takes(request, now=step.now, turn_ns=step.settings.turn_ns)
 
 
 def _expire(step: Step) -> None:
@@ -258,7 +257,7 @@ def _make_progress(step: Step, figures: Measured | None) -> None:
 def _abandon_unwanted_load(step: Step) -> None:
     """A start that nobody waits for goes on, unless it holds up somebody else (case B116)."""
     loading = step.loading
-    if loading is None or step.sharers(loading):
+    if loading is None or any(map(loading.will_suit, step.queue)):
         return
     if any(not isinstance(step.runners.get(request.key), Ready) for request in step.queue):
         step.abandon(loading)

@@ -20,8 +20,13 @@ def suits(wanted: LoadSpec, *, asked: LoadSpec, loaded: LoadSpec, mmap_auto: boo
     same wish never loads twice, even where the engine made something else of it.
     """
     return _same_process(wanted, loaded) and (
-        same_wish(wanted, asked) or _options_suit(wanted, loaded, mmap_auto)
+        _options_suit(wanted, loaded, mmap_auto) or same_wish(wanted, asked)
     )
+
+
+def shares_start(wanted: LoadSpec, started: LoadSpec) -> bool:
+    """Whether ``wanted`` is served, too, by a start for another request that is not over yet."""
+    return suits(wanted, asked=started, loaded=started)
 
 
 def same_wish(one: LoadSpec, other: LoadSpec) -> bool:
@@ -37,15 +42,16 @@ def same_wish(one: LoadSpec, other: LoadSpec) -> bool:
 
 def _same_process(one: LoadSpec, other: LoadSpec) -> bool:
     """Files and flags that are fixed when the process starts."""
+    return one.shift == other.shift and one.rendered == other.rendered and _same_files(one.files, other.files)
+
+
+def _same_files(one: ModelFiles, other: ModelFiles) -> bool:
     return (
-        one.shift == other.shift
-        and one.rendered == other.rendered
-        and _parts(one.files) == _parts(other.files)
+        one.key == other.key
+        and one.adapters == other.adapters
+        and one.projectors == other.projectors
+        and one.draft == other.draft
     )
-
-
-def _parts(files: ModelFiles) -> tuple[object, ...]:
-    return files.key, files.adapters, files.projectors, files.draft
 
 
 def _options_suit(wanted: LoadSpec, loaded: LoadSpec, mmap_auto: bool) -> bool:

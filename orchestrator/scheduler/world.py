@@ -20,7 +20,7 @@ from orchestrator.domain.durations import MAX_NS
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.runners.base import LoadOrder, MemoryUse
 from orchestrator.scheduler.effects import Reason
-from orchestrator.scheduler.reuse import suits
+from orchestrator.scheduler.reuse import shares_start, suits
 from orchestrator.scheduler.settings import SchedulerSettings
 
 FIRST_BACKOFF_NS = 100_000_000
@@ -58,7 +58,7 @@ class Loading:
 
     def will_suit(self, request: Request) -> bool:
         """Whether ``request`` can have the runner once it is ready."""
-        return request.key == self.key and suits(request.spec, asked=self.order.spec, loaded=self.order.spec)
+        return request.key == self.key and shares_start(request.spec, self.order.spec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -532,6 +532,15 @@ def test_the_bound_does_not_count_the_one_that_room_is_made_for() -> None:
     assert [type(call.error) for call in calls] == [type(None), type(None), QueueFull]
 
 
+def test_the_bound_does_not_count_those_who_share_a_start_that_is_being_prepared() -> None:
+    simulation = Simulation(SchedulerSettings(max_queue=1, max_loaded=1))
+    simulation.ask(RED, at=0, work=60)
+    calls = [simulation.ask(BLUE, at=10) for _ in range(20)]
+    calls += [simulation.ask(GREEN, at=11), simulation.ask(PINK, at=12), simulation.ask(BLUE, at=13)]
+    simulation.run()
+    assert [number for number, call in enumerate(calls) if call.error is not None] == [21]
+
+
 def test_with_a_bound_of_zero_one_request_at_a_time_is_served() -> None:
     simulation = Simulation(SchedulerSettings(max_queue=0))
     first, second = simulation.ask(RED, at=0), simulation.ask(BLUE, at=1)
