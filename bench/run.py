@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.daemons import MODEL, ROOT, Address, bare_engine, create, daemon, smollm2
+from bench.daemons import MODEL, ROOT, Address, Daemon, bare_engine, create, daemon, smollm2
 
 Row = tuple[str, str, str]
 
@@ -59,37 +59,35 @@ def version() -> Iterator[Row]:
 
 
 def relay() -> Iterator[Row]:
-    with firehose() as engine, daemon(engine=engine) as served:
-        for name, kind in _models(served.address):
-            tokens = 500_000
-            body = {
-                "model": name,
-                "messages": [{"role": "user", "content": "x"}],
-                "options": {"num_predict": tokens},
-            }
-            served.address.post("/api/chat", {**body, "options": {"num_predict": 10}})
-            before = served.cpu_s()
-            lines = served.address.post("/api/chat", body).count(b"\n")
-            rate = lines / (served.cpu_s() - before)
-            yield f"relayed tokens per CPU-second, {kind} chat", f"{rate:,.0f}", "≥ 150,000"
+    for served, kind in _both_paths():
+        chat = {
+            "model": MODEL,
+            "messages": [{"role": "user", "content": "x"}],
+            "options": {"num_predict": 40_000},
+        }
+        served.address.post("/api/chat", chat)
+        before, lines = served.cpu_s(), 0
+        for _ in range(10):
+            lines += served.address.post("/api/chat", chat).count(b"\n")
+        rate = lines / (served.cpu_s() - before)
+        yield f"relayed tokens per CPU-second, {kind} chat", f"{rate:,.0f}", "≥ 150,000"
 
 
 def chats() -> Iterator[Row]:
-    with firehose() as engine, daemon(engine=engine) as served:
-        for name, kind in _models(served.address):
-            body = json.dumps(
-                {
-                    "model": name,
-                    "messages": [{"role": "user", "content": "What is the capital of France?"}],
-                    "options": {"num_predict": 10},
-                }
-            )
-            connection, requests = served.address.connect(), 1000
-            _ask(connection, body, 50)
-            before = served.cpu_s()
-            _ask(connection, body, requests)
-            per_chat = (served.cpu_s() - before) / requests
-            yield f"CPU per short {kind} chat", f"{per_chat * 1e3:.2f} ms", "≤ 1.2 ms"
+    for served, kind in _both_paths():
+        body = json.dumps(
+            {
+                "model": MODEL,
+                "messages": [{"role": "user", "content": "What is the capital of France?"}],
+                "options": {"num_predict": 10},
+            }
+        )
+        connection, requests = served.address.connect(), 1000
+        _ask(connection, body, 50)
+        before = served.cpu_s()
+        _ask(connection, body, requests)
+        per_chat = (served.cpu_s() - before) / requests
+        yield f"CPU per short {kind} chat", f"{per_chat * 1e3:.2f} ms", "≤ 1.2 ms"
 
 
 def latency() -> Iterator[Row]:
@@ -181,12 +179,12 @@ def main(names: list[str]) -> None:
             print(f"{what:<46} {measured:>16} {goal:>12}", flush=True)
 
 
-def _models(address: Address) -> Iterator[tuple[str, str]]:
-    create(address, smollm2(), "rendered", template=CHATML)
-    yield "rendered", "rendered"
-    address.post(
-        "/api/create", {"model": "native", "from": "rendered", "template": "{{ .Prompt }}", "stream": False}
-    )
+def _both_paths() -> Iterator[tuple[Daemon, str]]:
+    """A daemon over an engine that answers at once, for each way of making prompts."""
+    for kind, setting in (("rendered", "1"), ("native", "0")):
+        with firehose() as engine, daemon(engine=engine, env={"OLLAMA_GO_TEMPLATE": setting}) as served:
+            create(served.address, smollm2(), template=CHATML)
+            yield served, kind
 
 
 def _ask(connection: object, body: str, times: int) -> None:
