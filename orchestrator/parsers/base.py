@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.requests import Message
@@ -12,13 +12,15 @@ from orchestrator.domain.think import Think
 from orchestrator.domain.tools import Tool
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """What one piece of output turned out to be; any part may be empty."""
+class Parsed(NamedTuple):
+    """What one piece of output turned out to be; any part may be empty. Made once per token, so it is cheap."""
 
     content: str = ""
     thinking: str = ""
     calls: tuple[ToolCall, ...] = ()
+
+
+NOTHING = Parsed()
 
 
 class Parser(Protocol):
