@@ -65,10 +65,10 @@ def _check_name(model: str) -> None:
 
 def _read(file: str) -> tuple[Modelfile, Path]:
     """The Modelfile and its folder. Where there is none, the model lies in the current folder."""
-    path = Path(file or "Modelfile")
+    path = Path(file or "Modelfile").absolute()
     if not path.exists():
         return parse_modelfile(_ASSUMED), Path.cwd()
-    return parse_modelfile(path.read_bytes()), path.absolute().parent
+    return parse_modelfile(path.read_bytes()), path.parent
 
 
 def _plan(display: Display, file: str) -> CreatePlan:

@@ -16,11 +16,11 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History as PromptHistory
-from prompt_toolkit.input.defaults import create_input
+from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
-from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from orchestrator.cli.history import History
@@ -47,7 +47,14 @@ class _EditElsewhere(Exception):
 class Editor:
     """Reads one message at a time from the terminal."""
 
-    def __init__(self, history: History, editor_command: str) -> None:
+    def __init__(
+        self,
+        history: History,
+        editor_command: str,
+        *,
+        keyboard: Input | None = None,
+        display: Output | None = None,
+    ) -> None:
         self.history = history
         self._editor_command = editor_command
         self._hint = _Hint()
@@ -60,15 +67,15 @@ class Editor:
             reserve_space_for_menu=0,
             enable_suspend=True,
             include_default_pygments_style=False,
-            input=create_input(sys.stdin),
-            output=_output(),
+            input=keyboard or create_input(sys.stdin),
+            output=display or _terminal(),
         )
 
     @classmethod
     def of_user(cls) -> Self:
         """With the user's history and preferred editor."""
         config = Config.from_environ(os.environ)
-        history = History(Path.home() / ".ollama" / "history", saving=not config.nohistory)
+        history = History(config.home / ".ollama" / "history", saving=not config.nohistory)
         command = config.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
         return cls(history, command)
 
@@ -82,11 +89,14 @@ class Editor:
             self._hint.text = _BLOCK_HINT if continued else _MESSAGE_HINT
             self._session.app.erase_when_done = False
             try:
-                return self._session.prompt(_CONTINUED if continued else _PROMPT, default=text)
+                text = self._session.prompt(_CONTINUED if continued else _PROMPT, default=text)
             except KeyboardInterrupt:
                 raise Interrupted from None
             except _EditElsewhere as wish:
                 text = self._edit(wish.text)
+            else:
+                self.history.add(text)
+                return text
 
     def _edit(self, text: str) -> str:
         """What a real editor makes of the text; empty, with a word why, when it fails."""
@@ -109,7 +119,7 @@ class Editor:
 
 
 class _Remembered(PromptHistory):
-    """Our history, as the prompt library wants it."""
+    """Our history, as the prompt library wants it; what it adds itself, we add again and keep."""
 
     def __init__(self, history: History) -> None:
         super().__init__()
@@ -119,7 +129,7 @@ class _Remembered(PromptHistory):
         return reversed(self._history.lines)
 
     def store_string(self, string: str) -> None:
-        self._history.add(string)
+        """Files are not written while the library's event loop runs."""
 
 
 class _Hint(Processor):
@@ -167,7 +177,7 @@ def _keys(hint: _Hint) -> KeyBindings:
     return keys
 
 
-def _output() -> Vt100_Output:
+def _terminal() -> Vt100_Output:
     """The terminal, not asked where its cursor is: the reply would mix with what is typed."""
     output = Vt100_Output.from_pty(sys.stdout, default_color_depth=ColorDepth.DEPTH_8_BIT)
     output.enable_cpr = False

@@ -9,7 +9,7 @@ _MOST = 100
 
 
 class History:
-    """Lines typed; ``saving`` is switched by ``/set history``. The file is made at once, for its owner alone."""
+    """Lines typed; ``saving`` is switched by ``/set history``. Only the owner may read the file."""
 
     def __init__(self, path: Path, *, saving: bool) -> None:
         self._path = path

@@ -40,7 +40,6 @@ class NativeClient:
     """
 
     def __init__(self, base_url: str) -> None:
-        self.base_url = base_url
         self._http = httpx.Client(
             base_url=base_url,
             timeout=None,  # loading a large model may take minutes before the first byte

@@ -72,7 +72,9 @@ def _run(world: World, case: Case) -> Outcome:
         process.wait()
     ignored = case.get("ignore") or ()
     texts = [world.unfill(stream.decode(errors="replace")) for stream in streams]
-    stdout, stderr = ("" if name in ignored else text for name, text in zip(("stdout", "stderr"), texts))
+    stdout, stderr = (
+        "" if name in ignored else text for name, text in zip(("stdout", "stderr"), texts, strict=True)
+    )
     return Outcome(process.returncode, stdout, stderr, _then(world, case))
 
 

@@ -54,12 +54,11 @@ def _write_half(path: Path) -> None:
         ("tokenizer.ggml.tokens", _ARRAY, (_STRING, [f"t{number}" for number in range(32)])),
         ("tokenizer.ggml.token_type", _ARRAY, (_INT32, [1] * 32)),
     ]
-    vectors = [f"blk.0.{name}" for name in ("attn_norm", "ffn_norm")] + ["output_norm"]
-    parts = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
-    shapes: dict[str, tuple[int, ...]] = {"token_embd": (256, 32)} | {
-        f"blk.0.{part}": (256, 256) for part in parts
-    }
-    shapes |= dict.fromkeys(vectors, (256,))
+    shapes: dict[str, tuple[int, ...]] = {"token_embd": (256, 32), "output_norm": (256,)}
+    for part in ("attn_norm", "ffn_norm"):
+        shapes[f"blk.0.{part}"] = (256,)
+    for part in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
+        shapes[f"blk.0.{part}"] = (256, 256)
     index, size = b"", 0
     for name, shape in shapes.items():
         is_matrix = len(shape) == 2

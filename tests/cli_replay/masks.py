@@ -30,7 +30,8 @@ _PROGRAM = re.compile(r"(?i)\b(ollama|orch)\b(?!\.(?:com|ai))")
 def mask(text: str, *, words: Mapping[str, str] | None = None, progress: bool = False) -> str:
     """A stream with everything replaced that may vary.
 
-    ``words`` are those the model said, by what they are; with ``progress`` only what stays on a screen counts.
+    ``words`` are those the model said, by what they are; with ``progress`` only what stays on a screen
+    counts.
     """
     for name, said in (words or {}).items():
         if len(said) > 3:

@@ -44,7 +44,7 @@ class _Registry(BaseHTTPRequestHandler):
         elif blob is None:
             self._reply(404, b'{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}')
         elif parts[1] != _REDIRECTED:  # as real registries do: the bytes lie on another host
-            port = self.server.socket.getsockname()[1]
+            port = self.connection.getsockname()[1]
             self._reply(307, Location=f"http://localhost:{port}/{_REDIRECTED}/blobs/{parts[-1]}")
         else:
             self._reply_range(blob)

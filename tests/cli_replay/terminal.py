@@ -83,7 +83,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The rows of the screen without blanks and empty rows at the end; the exit status when all is over."""
+        """The rows without blanks and empty rows at the end; the exit status when all is over."""
         rows = [row.rstrip() for row in self._screen.display]
         while rows and not rows[-1]:
             rows.pop()
