@@ -14,6 +14,9 @@ from orchestrator.files.gguf import GgufHeader, read_header
 from orchestrator.store.capabilities import ModelTraits
 from orchestrator.store.wire import Manifest, ModelConfig
 
+NO_WEIGHTS = Path()
+"""Stands for the file of the weights where there is none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
@@ -29,7 +32,7 @@ class Model:
     manifest: Manifest
     config: ModelConfig
     files: ModelFiles
-    """``files.weights`` is an empty path where ``has_weights`` is false."""
+    """``files.weights`` is ``NO_WEIGHTS`` where ``has_weights`` is false."""
     traits: ModelTraits
     capabilities: tuple[str, ...]
     """In the order they are shown; ``files.capabilities`` are the same."""
@@ -78,8 +81,3 @@ class ListedModel:
     capabilities: tuple[str, ...] = ()
     damage: str = ""
     """Why the model cannot be used, if it cannot."""
-
-
-def no_weights() -> Path:
-    """What stands for the weights where there are none."""
-    return Path()

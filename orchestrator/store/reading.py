@@ -28,7 +28,7 @@ from orchestrator.store.errors import DamagedModel
 from orchestrator.store.kept import Kept
 from orchestrator.store.manifests import StoredManifest
 from orchestrator.store.messages import read_messages
-from orchestrator.store.model import ListedModel, Model, no_weights
+from orchestrator.store.model import NO_WEIGHTS, ListedModel, Model
 from orchestrator.store.wire import Layer, Manifest, MediaType, ModelConfig
 from orchestrator.templates.gotemplate import GoTemplate
 
@@ -130,7 +130,7 @@ class ModelReader:
                 key=str(weights[0]) if weights else f"digest:{stored.digest}",
                 name=stored.name.short,
                 digest=stored.digest,
-                weights=weights[0] if weights else no_weights(),
+                weights=weights[0] if weights else NO_WEIGHTS,
                 projectors=projectors,
                 adapters=self._paths(manifest, MediaType.ADAPTER),
                 draft=draft[0] if draft else None,
