@@ -8,14 +8,15 @@ Source: ``discovery-build`` §2.
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from orchestrator.discovery.device_list import parse_device_list
+from orchestrator.discovery.filters import allowed, numbered, one_variant_each, parse_architectures, supported
 from orchestrator.discovery.snapshot import system_memory
 from orchestrator.domain.devices import Device, SystemMemory
 
@@ -25,19 +26,32 @@ _FIRST_PATIENCE = timedelta(seconds=30)
 _REFRESH_PATIENCE = timedelta(seconds=3)
 
 
-@dataclass(slots=True)
-class MachineProbe:
-    """Measures the machine. Methods block, so they are called in a thread."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbedEngine:
+    """The engine that is asked."""
 
     argv_prefix: Sequence[str]
-    """How the engine is started."""
+    """How it is started."""
+    cwd: Path
     library_dir: Path | None = None
     """Folder of its libraries; ``None`` where it needs none."""
     backends: Mapping[Path, Path] = field(default_factory=dict)
     """Folders of GPU variants, each with its first backend library."""
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    cwd: Path | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class MachineProbe:
+    """Measures the machine. Methods block, so they are called in a thread."""
+
+    engine: ProbedEngine
+    integrated: bool | None = None
+    """Whether integrated GPUs are used; ``None`` is those known to work well."""
+    vulkan: bool = True
+    variant: str = ""
+    """The only GPU variant to be used, by the name of its folder."""
     _known: tuple[Device, ...] | None = None
+    _compiled_for: dict[Path | None, frozenset[int]] = field(default_factory=dict)
 
     def system(self) -> SystemMemory | None:
         """Main memory."""
@@ -57,30 +71,28 @@ class MachineProbe:
 
     def _ask_all(self, patience: timedelta) -> tuple[Device, ...] | None:
         """The devices of all variants; ``None`` if none of them answered."""
-        answers = [self._ask(variant, patience) for variant in self._variants()]
+        answers = [self._ask(folder, patience) for folder in self._variants()]
         if all(answer is None for answer in answers):
             return None
-        return tuple(device for answer in answers for device in answer or ())
+        listed = (device for answer in answers for device in answer or ())
+        return numbered(allowed(one_variant_each(listed), integrated=self.integrated), self.engine.environ)
 
     def _variants(self) -> Iterator[Path | None]:
-        if self.backends:
-            yield from self.backends
-        else:
+        """Folders of variants, newest first; ``None`` is the engine without one."""
+        if not self.engine.backends:
             yield None
+        for folder in sorted(self.engine.backends, reverse=True):
+            is_chosen = not self.variant or self.variant == folder.name
+            if is_chosen and (self.vulkan or "vulkan" not in folder.name):
+                yield folder
 
-    def _ask(self, variant: Path | None, patience: timedelta) -> tuple[Device, ...] | None:
-        folders = tuple(str(folder) for folder in (self.library_dir, variant) if folder is not None)
-        env = dict(self.environ)
-        if folders:
-            inherited = env.get("LD_LIBRARY_PATH", "").split(":")
-            env["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(filter(None, (*folders, *inherited))))
-        if variant is not None:
-            env["GGML_BACKEND_PATH"] = str(self.backends[variant])
+    def _ask(self, folder: Path | None, patience: timedelta) -> tuple[Device, ...] | None:
+        """The devices of one variant; ``None`` if it does not answer."""
         try:
             answer = subprocess.run(
-                [*self.argv_prefix, "--list-devices", "--offline", "--verbose"],
-                env=env,
-                cwd=self.cwd or self.library_dir,
+                [*self.engine.argv_prefix, "--list-devices", "--offline", "--verbose"],
+                env=self._environment(folder),
+                cwd=self.engine.cwd,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -89,6 +101,47 @@ class MachineProbe:
                 check=True,
             )
         except (OSError, subprocess.SubprocessError) as error:
-            logger.warning("engine does not list its devices", extra={"folder": variant, "error": str(error)})
+            logger.warning("engine does not list its devices", extra={"folder": folder, "error": str(error)})
             return None
-        return parse_device_list(answer.stdout, answer.stderr, library_path=folders)
+        devices = parse_device_list(answer.stdout, answer.stderr, library_path=self._folders(folder))
+        if any(device.library == "CUDA" for device in devices):
+            return supported(devices, self._architectures(folder))
+        return devices
+
+    def _architectures(self, folder: Path | None) -> frozenset[int]:
+        """What the CUDA backend of a variant was compiled for."""
+        if folder not in self._compiled_for:
+            self._compiled_for[folder] = parse_architectures(self._system_info(folder))
+        return self._compiled_for[folder]
+
+    def _system_info(self, folder: Path | None) -> str:
+        """The line in which an engine tells its features, as it does whenever it starts."""
+        with subprocess.Popen(
+            [*self.engine.argv_prefix, "--port", "0", "--offline", "--verbose"],
+            env=self._environment(folder),
+            cwd=self.engine.cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        ) as process:
+            watchdog = threading.Timer(_FIRST_PATIENCE.total_seconds(), process.kill)
+            watchdog.start()
+            try:
+                return next((line for line in process.stderr or () if "system_info:" in line), "")
+            finally:
+                watchdog.cancel()
+                process.kill()
+
+    def _folders(self, variant: Path | None) -> tuple[str, ...]:
+        return tuple(str(path) for path in (self.engine.library_dir, variant) if path is not None)
+
+    def _environment(self, variant: Path | None) -> dict[str, str]:
+        env = dict(self.engine.environ)
+        if folders := self._folders(variant):
+            inherited = env.get("LD_LIBRARY_PATH", "").split(":")
+            env["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(filter(None, (*folders, *inherited))))
+        if variant is not None:
+            env["GGML_BACKEND_PATH"] = str(self.engine.backends[variant])
+        return env

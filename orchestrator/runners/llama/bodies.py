@@ -150,17 +150,17 @@ def _shortest(value: float) -> float:
 def _prompt(call: CompletionCall, facts: ModelFacts, marker: str) -> Any:
     if not isinstance(call.prompt, str):
         return list(call.prompt)
-    text = call.prompt
-    if adds_bos(facts):
-        text = _without_bos(text, call.leading_bos)
+    text = bare_prompt(call.prompt, call.leading_bos, facts)
     if not call.media:
         return text
     text, order = _place_media(text, len(call.media), marker)
     return {"prompt_string": text, "multimodal_data": [_base64(call.media[index]) for index in order]}
 
 
-def _without_bos(text: str, leading_bos: str) -> str:
-    """``text`` without the BOS in front that the tokenizer would double."""
+def bare_prompt(text: str, leading_bos: str, facts: ModelFacts) -> str:
+    """``text`` without the BOS in front that the tokenizer would double; ``leading_bos`` is the renderer's."""
+    if not adds_bos(facts):
+        return text
     if leading_bos and text.startswith(leading_bos):
         return text[len(leading_bos) :]
     return text.removeprefix(_LITERAL_BOS)
