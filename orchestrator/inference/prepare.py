@@ -35,7 +35,10 @@ def load_spec(
     """What to load for a request. Raises ``InvalidOption``."""
     files = model.files
     chosen = {name for values in (model.parameters, request) for name, v in values.items() if v is not None}
-    options = Options(num_ctx=defaults.num_ctx).updated(model.parameters).updated(request)
+    own = Options(num_ctx=defaults.num_ctx).updated(model.parameters)
+    options = own.updated(request)
+    # the model's own stops end its turn; a request that adds some must not take those away (case B088)
+    options = replace(options, stop=tuple(dict.fromkeys((*options.stop, *own.stop))))
     options = replace(options, num_ctx=_window(model, options.num_ctx))
     if "draft_num_predict" not in chosen and files.draft is None:
         options = replace(options, draft_num_predict=0)

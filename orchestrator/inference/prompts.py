@@ -21,6 +21,7 @@ from orchestrator.inference.errors import PromptTooLong
 from orchestrator.inference.truncate import Fit, fit
 from orchestrator.renderers.base import Renderer
 from orchestrator.runners.base import ChatCall, Runner
+from orchestrator.runners.llama.bodies import adds_bos, bare_prompt
 from orchestrator.templates.gotemplate import GoTemplate
 from orchestrator.templates.image_tags import tag_images
 from orchestrator.templates.prompt import render_chat
@@ -119,7 +120,7 @@ async def fit_messages(
 
 
 async def cut_prompt(
-    runner: Runner, prompt: str, options: Options, facts: ModelFacts, *, shift: bool
+    runner: Runner, prompt: str, leading_bos: str, options: Options, facts: ModelFacts, *, shift: bool
 ) -> tuple[str | tuple[int, ...], int, int]:
     """``prompt``, or its tokens with the middle taken out, if it is longer than the window.
 
@@ -129,7 +130,7 @@ async def cut_prompt(
     num_ctx = options.num_ctx
     if num_ctx <= 1 or len(prompt.encode(errors="replace")) < num_ctx:
         return prompt, 0, 0
-    tokens = await runner.tokenize(prompt, add_special=True)
+    tokens = await runner.tokenize(bare_prompt(prompt, leading_bos, facts), add_special=True)
     if len(tokens) <= num_ctx - 1:
         return prompt, len(tokens), 0
     if not shift:
@@ -139,11 +140,6 @@ async def cut_prompt(
     limit = num_ctx - max((num_ctx - keep) // 2, 1)
     shortened = (*tokens[:keep], *tokens[len(tokens) - (limit - keep) :])
     return shortened, len(tokens), len(tokens) - limit
-
-
-def adds_bos(facts: ModelFacts) -> bool:
-    """Whether the tokenizer puts a BOS in front by itself. Source: ``prompts`` §1.8."""
-    return facts.tokenizer_pre in ("lfm2", "gemma4") or facts.tokenizer_model == "gemma4" or facts.add_bos
 
 
 def _size(message: Message) -> int:

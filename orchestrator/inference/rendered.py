@@ -50,7 +50,12 @@ async def completion(
     text: str | tuple[int, ...] = prompt.text
     if request.truncate and not prompt.media:
         text, tokens, dropped = await cut_prompt(
-            turn.runner, prompt.text, options, turn.model.files.facts, shift=turn.shift
+            turn.runner,
+            prompt.text,
+            turn.path.leading_bos,
+            options,
+            turn.model.files.facts,
+            shift=turn.shift,
         )
         if dropped:
             overflow = replace(overflow or Overflow(tokens, options.num_ctx), tokens_dropped=dropped)
@@ -62,5 +67,6 @@ async def completion(
         top_logprobs=wanted_logprobs(request),
         preserved_tokens=preserved_tokens,
         media=prompt.media,
+        leading_bos=turn.path.leading_bos,
     )
     return Answer(turn.runner.complete(call), overflow)
