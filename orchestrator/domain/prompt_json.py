@@ -226,3 +226,11 @@ def _sort_free_form(value: dict[str, Any]) -> dict[str, Any]:
     for branch in value.get("anyOf", ()):
         _sort_free_form(branch)
     return value
+
+
+def escaped_properties(function: dict[str, Any]) -> dict[str, Any]:
+    """A function whose ``properties`` are escaped for markup even where the spelling is raw."""
+    parameters = dict(function["parameters"])
+    if parameters["properties"] is not None:
+        parameters["properties"] = Escaped(parameters["properties"])
+    return function | {"parameters": parameters}

@@ -15,7 +15,8 @@ class Renderer(Protocol):
 
     leading_bos: str
     """Text at the start of every prompt that the tokenizer may add by itself; empty if none."""
+    places_images: bool
+    """Whether it writes an ``[img-N]`` for the images; otherwise they must stand in the messages already."""
 
     def render(self, messages: Sequence[Message], tools: Sequence[Tool], think: Think | None) -> str:
-        """The prompt. Media stand as ``[img-N]`` written into the messages beforehand unless the family
-        places them itself."""
+        """The prompt; the messages are left as they are. Raises ``BadRequest`` for what has no prompt."""

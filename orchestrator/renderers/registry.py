@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from orchestrator.errors import BadRequest
+from orchestrator.renderers import olmo3
 from orchestrator.renderers.base import Renderer
+from orchestrator.renderers.cogito import CogitoRenderer
+from orchestrator.renderers.cohere import CohereRenderer
+from orchestrator.renderers.deepseek3 import DeepSeek31Renderer
+from orchestrator.renderers.functiongemma import FunctionGemmaRenderer
+from orchestrator.renderers.gemma4 import Gemma4Renderer
+from orchestrator.renderers.glimmer import GlimmerRenderer
+from orchestrator.renderers.glm import Glm47Renderer, GlmOcrRenderer
+from orchestrator.renderers.laguna import LagunaRenderer, PoolsideRenderer
+from orchestrator.renderers.lfm2 import Lfm2Renderer
+from orchestrator.renderers.nemotron import Nemotron35Renderer, NemotronRenderer
+from orchestrator.renderers.olmo3 import Olmo3Renderer, Olmo3ThinkRenderer
+from orchestrator.renderers.qwen3_coder import Qwen3CoderRenderer
+from orchestrator.renderers.qwen3_vl import Qwen3VlRenderer
+from orchestrator.renderers.qwen35 import Qwen35Renderer, Qwen38Renderer
 
 Constructor = Callable[[], Renderer]
 
@@ -21,7 +37,7 @@ class UnknownRenderer(BadRequest):
 class RendererRegistry:
     """A table of constructors; what is registered later replaces what was there."""
 
-    def __init__(self, constructors: dict[str, Constructor] | None = None) -> None:
+    def __init__(self, constructors: Mapping[str, Constructor] | None = None) -> None:
         self._constructors: dict[str, Constructor] = dict(constructors or {})
 
     def register(self, name: str, constructor: Constructor) -> None:
@@ -40,7 +56,34 @@ class RendererRegistry:
         return tuple(sorted(self._constructors))
 
 
-BUILT_IN: dict[str, Constructor] = {}
+BUILT_IN: Mapping[str, Constructor] = {
+    "cogito": CogitoRenderer,
+    "cohere": CohereRenderer,
+    "deepseek3.1": DeepSeek31Renderer,
+    "functiongemma": FunctionGemmaRenderer,
+    "gemma4": Gemma4Renderer,
+    "gemma4-small": Gemma4Renderer,
+    "gemma4-large": partial(Gemma4Renderer, large=True),
+    "glimmer": GlimmerRenderer,
+    "glm-4.7": Glm47Renderer,
+    "glm-ocr": GlmOcrRenderer,
+    "laguna": LagunaRenderer,
+    "lfm2": Lfm2Renderer,
+    "lfm2-thinking": partial(Lfm2Renderer, thinking=True),
+    "nemotron-3-nano": NemotronRenderer,
+    "nemotron-3.5-nano": Nemotron35Renderer,
+    "olmo3": partial(Olmo3Renderer, identity=olmo3.IDENTITY_3),
+    "olmo3.1": partial(Olmo3Renderer, identity=olmo3.IDENTITY_31),
+    "olmo3-think": partial(Olmo3ThinkRenderer, identity=olmo3.IDENTITY_31.rstrip()),
+    "olmo3-32b-think": partial(Olmo3ThinkRenderer, identity=olmo3.IDENTITY_32B_THINK),
+    "ornith": partial(Qwen35Renderer, keeps_thoughts=True),
+    "poolside-v1": PoolsideRenderer,
+    "qwen3-coder": Qwen3CoderRenderer,
+    "qwen3-vl-instruct": Qwen3VlRenderer,
+    "qwen3-vl-thinking": partial(Qwen3VlRenderer, thinking=True),
+    "qwen3.5": Qwen35Renderer,
+    "qwen3.8": Qwen38Renderer,
+}
 """Name → constructor of every family that comes with the program."""
 
 _registry = RendererRegistry(BUILT_IN)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrator.domain.white_space import WHITE_SPACE
 from orchestrator.templates.gotemplate import GoTemplate
 from orchestrator.templates.nodes import (
     Block,
@@ -24,30 +25,6 @@ from orchestrator.templates.nodes import (
 BARE_JSON = "{"
 """The tag of templates that write tool calls as plain JSON objects."""
 
-# what Unicode calls white space; Python's strip() would take the separators U+001C to U+001F as well
-_BLANK = "".join(
-    map(
-        chr,
-        (
-            9,
-            10,
-            11,
-            12,
-            13,
-            32,
-            0x85,
-            0xA0,
-            0x1680,
-            *range(0x2000, 0x200B),
-            0x2028,
-            0x2029,
-            0x202F,
-            0x205F,
-            0x3000,
-        ),
-    )
-)
-
 
 def thinking_tags(template: GoTemplate) -> tuple[str, str] | None:
     """The tags a model's thoughts stand between; ``None`` unless both are known."""
@@ -60,9 +37,9 @@ def inferred_thinking_tags(template: GoTemplate) -> tuple[str, str]:
     opening = closing = ""
     for block in _thinking_blocks(template.tree.main, in_messages=False):
         if isinstance(first := block[0], Text):
-            opening = first.text.strip(_BLANK)
+            opening = first.text.strip(WHITE_SPACE)
         if isinstance(last := block[-1], Text):
-            closing = last.text.strip(_BLANK)
+            closing = last.text.strip(WHITE_SPACE)
     return opening, closing
 
 
@@ -109,7 +86,7 @@ def tool_tag(template: GoTemplate) -> str:
     if found is None:
         return BARE_JSON
     before, _, _ = found.replace("\r\n", "\n").partition("{")
-    return before.strip(_BLANK) or BARE_JSON
+    return before.strip(WHITE_SPACE) or BARE_JSON
 
 
 def _tool_calls_body(block: Block) -> Block | None:
@@ -133,7 +110,7 @@ def _first_text(block: Block) -> str | None:
     """The first text that is not blank, before anything is written and within the first inner block."""
     for node in block:
         match node:
-            case Text(text) if text.strip(_BLANK):
+            case Text(text) if text.strip(WHITE_SPACE):
                 return text
             case Output():
                 return None

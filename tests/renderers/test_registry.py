@@ -17,6 +17,7 @@ class Shout:
     """A renderer of one word."""
 
     leading_bos = ""
+    places_images = False
 
     def __init__(self, word: str = "HEY") -> None:
         self.word = word
