@@ -147,7 +147,7 @@ def _property(prop: Property) -> str:
     if prop.description:
         parts.append(f"description:{_NOTATION.text(prop.description)}")
     if first == "STRING" and prop.enum:
-        parts.append(f"enum:{_NOTATION.texts(map(prompt_json.scalar, prop.enum))}")
+        parts.append(f"enum:{_NOTATION.texts(_words(prop.enum))}")
     if first == "ARRAY" and prop.items:
         parts.append(f"items:{{{_items(prop.items)}}}")
     if first == "OBJECT":
@@ -183,7 +183,7 @@ def _item_member(key: str, value: Any) -> str:
         case "properties", Mapping():
             return f"{{{_free_properties(value)}}}"
         case "required", list():
-            return _NOTATION.texts(map(prompt_json.scalar, value))
+            return _NOTATION.texts(_words(value))
         case "type", str() | list():
             return _free_type(value)
         case _:
@@ -212,9 +212,9 @@ def _free_property(schema: Mapping[str, Any]) -> str:
     first = first.upper() if isinstance(first, str) else ""
     parts: list[str] = []
     if description := schema.get("description"):
-        parts.append(f"description:{_NOTATION.text(prompt_json.scalar(description))}")
-    if first == "STRING" and schema.get("enum"):
-        parts.append(f"enum:{_NOTATION.texts(map(prompt_json.scalar, schema['enum']))}")
+        parts.append(f"description:{_NOTATION.text(_word(description))}")
+    if first == "STRING" and (words := _words(schema.get("enum"))):
+        parts.append(f"enum:{_NOTATION.texts(words)}")
     if first == "ARRAY" and schema.get("items"):
         parts.append(f"items:{{{_items(schema['items'])}}}")
     if schema.get("nullable") is True:
@@ -224,8 +224,8 @@ def _free_property(schema: Mapping[str, Any]) -> str:
         parts.append(
             f"properties:{{{_free_properties(properties) if isinstance(properties, Mapping) else ''}}}"
         )
-        if required := schema.get("required"):
-            parts.append(f"required:{_NOTATION.texts(map(prompt_json.scalar, required))}")
+        if required := _words(schema.get("required")):
+            parts.append(f"required:{_NOTATION.texts(required)}")
     if first:
         parts.append(f"type:{_free_type(types)}")
     return ",".join(parts)
@@ -235,6 +235,17 @@ def _free_type(types: Any) -> str:
     if isinstance(types, str):
         return _NOTATION.text(types.upper())
     return _NOTATION.texts(str(name).upper() for name in types)
+
+
+def _words(values: Any) -> list[str]:
+    """The members of a list as texts; none if it is no list."""
+    return [_word(value) for value in values] if isinstance(values, list | tuple) else []
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, Mapping | list):
+        return prompt_json.compact(prompt_json.sorted_keys(value))
+    return prompt_json.scalar(value)
 
 
 # -- the alias

@@ -12,6 +12,7 @@ from typing import Final
 
 from orchestrator.templates.errors import TemplateExecutionError
 from orchestrator.templates.functions import FUNCTIONS, TemplateFunction
+from orchestrator.templates.literals import MAX_INTEGER
 from orchestrator.templates.nodes import (
     Block,
     Break,
@@ -336,6 +337,8 @@ def _operand(operand: Operand) -> Reader:
             return lambda run, dot: dot
         case Nil():
             return lambda run, dot: None
+        case Literal(int() as value) if value > MAX_INTEGER:
+            return _fault(f"{value} overflows int")
         case Literal(value):
             return lambda run, dot: value
         case Field(path):

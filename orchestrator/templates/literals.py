@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
 _INTEGER = re.compile(
-    r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0?[oO]?(?:_?[0-7])+|[1-9](?:_?[0-9])*|0)"
+    r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO]?(?:_?[0-7])+|[1-9](?:_?[0-9])*|0)"
 )
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
-_MAX_INTEGER = 2**63
+MAX_INTEGER = 2**63 - 1
+"""Constants up to twice this one can be written, but not used."""
+_MAX_UNSIGNED = 2**64 - 1
 
 
 class BadConstant(ValueError):
@@ -38,15 +41,22 @@ def number(token: str) -> int | float:
     """The value of a number: an integer unless it is written with a point or an exponent."""
     if _INTEGER.fullmatch(token):
         value = int(_as_python(token), 0)
-        if not -_MAX_INTEGER <= value < _MAX_INTEGER:
+        if not -MAX_INTEGER - 1 <= value <= _MAX_UNSIGNED:
             raise BadConstant(f'integer overflow: "{token}"')
         return value
+    return _float(token)
+
+
+def _float(token: str) -> float:
     plain = token.replace("_", "")
+    value = math.inf
     if _HEX_FLOAT.fullmatch(plain):
-        return float.fromhex(plain)
-    if not _FLOAT.fullmatch(plain) or not any(mark in plain for mark in ".eE"):
+        value = float.fromhex(plain)
+    elif _FLOAT.fullmatch(plain) and any(mark in plain for mark in ".eE"):
+        value = float(plain)
+    if math.isinf(value):
         raise BadConstant(f'illegal number syntax: "{token}"')
-    return float(plain)
+    return value
 
 
 def _as_python(token: str) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.requests import Message
@@ -203,3 +206,66 @@ def test_messages_are_seen_in_parentheses() -> None:
     template = GoTemplate.parse("{{ (index .Messages 1).Content }}")
     assert "messages" not in template.variables
     assert render_chat(template, MESSAGES) == "Hi"
+
+
+PIECES = st.sampled_from(
+    ["{{", "}}", "{{-", "-}}", " ", "\n", "text", ".Messages", ".Role", "$", "$x", ":=", "=", "|", "(", ")"]
+    + ["if", "else", "end", "range", "with", "define", "template", "block", "break", '"a"', "`b`", "1", "2.5"]
+    + [
+        "len",
+        "index",
+        "slice",
+        "printf",
+        "eq",
+        "and",
+        "json",
+        "nil",
+        "true",
+        "/*",
+        "*/",
+        ",",
+        "'c'",
+        "\udcff",
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_any_text_is_a_template_or_refused(text: str) -> None:
+    try:
+        template = GoTemplate.parse(text)
+    except TemplateSyntaxError:
+        return
+    with suppress(TemplateExecutionError):
+        render_chat(template, MESSAGES, parse_tools([LOOK]), Think(True))
+
+
+ACTIONS = st.sampled_from(
+    [
+        "{{ .System }}",
+        "{{ range .Messages }}",
+        "{{ with .Tools }}",
+        "{{ if .Think }}",
+        "{{ else }}",
+        "{{ end }}",
+    ]
+    + ["{{ . }}", "{{ json . }}", "{{ $x := . }}", "{{ len . }}", "{{ .Response }}", "{{ .Role }}", "text"]
+    + [
+        "{{ range $i, $m := .Messages }}",
+        "{{ $i }}",
+        "{{ break }}",
+        "{{ index . 0 }}",
+        '{{ printf "%d %q" . 1 }}',
+    ]
+)
+
+
+@given(st.lists(ACTIONS, max_size=15).map("".join))
+def test_any_template_writes_something_or_fails(text: str) -> None:
+    try:
+        template = GoTemplate.parse(text)
+    except TemplateSyntaxError:
+        return
+    with suppress(TemplateExecutionError):
+        assert isinstance(render_chat(template, MESSAGES, parse_tools([LOOK])), str)
+        assert isinstance(template.cut.execute({"Response": "r"}), str)
