@@ -83,10 +83,10 @@ class EngineProcess:
         """Start a process that will listen at ``address``. Raises ``RunnerFailed`` if it cannot be."""
         log = EngineLog()
         async with AsyncExitStack() as stack:
-            stack.callback(run.release, address)
+            stack.push_async_callback(asyncio.to_thread, run.release, address)
             for link, target in (links or {}).items():
-                link.symlink_to(target)
-                stack.callback(link.unlink, missing_ok=True)
+                await asyncio.to_thread(link.symlink_to, target)
+                stack.push_async_callback(asyncio.to_thread, link.unlink, missing_ok=True)
             log.touch()
             process = child_process(argv, env=env, cwd=cwd, name=name, on_line=log.feed)
             try:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from orchestrator.runners.llama.launch import EngineSettings
 from orchestrator.runners.llama.runner import LlamaRunner
 from tests.scripted_engine.control import ScriptedEngine, scripted_engine
 
-Load = Callable[..., Awaitable[LlamaRunner]]
+Load = Callable[..., Coroutine[Any, Any, LlamaRunner]]
 
 
 @pytest.fixture

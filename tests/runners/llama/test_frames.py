@@ -178,7 +178,7 @@ def test_tool_calls_are_put_together_and_come_with_the_end() -> None:
         delta(tool_calls=[{"index": 0, "function": {"arguments": "12345678901234567890}"}}]),
         delta("tool_calls", TIMINGS),
     )
-    calls = (ToolCall("get", {"z": 12345678901234567890}, 0, "a"), ToolCall("add", {}, 1, "b"))
+    calls = (ToolCall("get", {"z": 12345678901234567890}, 0, "a"), ToolCall("add", {}, 2, "b"))
     assert items == [Chunk(tool_calls=calls)]
 
 
