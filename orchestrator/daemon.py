@@ -144,7 +144,7 @@ async def _state(
 def _engine(config: Config, run: RunDirectory) -> Engine:
     environ = dict(os.environ)
     try:
-        info = find_engine(environ)
+        info = find_engine(environ, named=config.llama_server)
     except EngineNotFound as error:
         logger.warning("%s (%s)", error, error.hint)
         return _NoEngine(error)

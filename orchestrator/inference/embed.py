@@ -7,9 +7,9 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestrator.domain.loads import ModelFacts
-from orchestrator.domain.options import float32
 from orchestrator.domain.requests import EmbedRequest
 from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed
 from orchestrator.inference.errors import ModelNotFound, ModelNotPulled, ModelRequired
@@ -17,6 +17,12 @@ from orchestrator.inference.path import choose_path
 from orchestrator.inference.prepare import load_spec
 from orchestrator.inference.service import Inference, refuse_replaced, window
 from orchestrator.runners.base import Embedding, Runner
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
 
 _SMALLEST_NORM = 1e-12
 
@@ -53,7 +59,7 @@ class UnusableVector(BadRequest):
 class EmbedReply:
     """Vectors in the order of the texts, and what they cost. Durations are nanoseconds."""
 
-    vectors: tuple[tuple[float, ...], ...]
+    vectors: tuple[Vector, ...]
     prompt_tokens: int
     total_duration_ns: int
     load_duration_ns: int
@@ -168,14 +174,23 @@ def _first(group: BaseExceptionGroup[OrchestratorError]) -> OrchestratorError:
     return error
 
 
-def _direction(vector: Sequence[float], dimensions: int) -> tuple[float, ...]:
+def _direction(vector: Sequence[float], dimensions: int) -> Vector:
     """``vector`` with length 1, shortened to ``dimensions`` first where that is less."""
-    if not all(map(math.isfinite, vector)):
+    import numpy as np  # takes long, and is not needed until somebody embeds
+
+    values = np.array(vector, dtype=np.float32)
+    if not np.isfinite(values).all():
         raise UnusableVector
-    unit = _unit(vector)
+    unit = _unit(values)
     return _unit(unit[:dimensions]) if 0 < dimensions < len(unit) else unit
 
 
-def _unit(vector: Sequence[float]) -> tuple[float, ...]:
-    norm = max(math.sqrt(math.fsum(value * value for value in vector)), _SMALLEST_NORM)
-    return tuple(float32(value / norm) for value in vector)
+def _unit(values: Vector) -> Vector:
+    """Each step in single precision and the sum in order, so that the last digits are Ollama's."""
+    import numpy as np
+
+    if not len(values):
+        return values
+    with np.errstate(over="ignore"):
+        total = float(np.cumsum(values * values, dtype=np.float32)[-1])
+    return values * np.float32(1 / max(math.sqrt(total), _SMALLEST_NORM))

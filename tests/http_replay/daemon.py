@@ -18,6 +18,9 @@ START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 20.0
 POLL_S = 0.02
 
+_NOT_INHERITED = ("OLLAMA_", "ORCH_", "LLAMA_", "GGML_", "CUDA_", "OMP_", "LD_LIBRARY_PATH")
+"""Beginnings of the variables that change what a daemon does."""
+
 
 class DaemonDied(Exception):
     """It ended, or did not answer in time."""
@@ -37,7 +40,7 @@ def running_daemon(home: Path, environment: Mapping[str, str] | None = None) -> 
         "OLLAMA_NO_CLOUD": "1",
         "HOME": str(home),
     }
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OLLAMA_", "ORCH_"))}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(_NOT_INHERITED)}
     log = home / "serve.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from aiohttp import web
@@ -22,7 +22,7 @@ def routes(state: AppState) -> Iterable[Route]:
     async def post_embed(request: web.Request) -> web.StreamResponse:
         body = await read(request, wire.EmbedRequest)
         reply = await embed(state.inference, to_embed(body))
-        record: dict[str, Any] = {"model": body.model, "embeddings": [_printed(v) for v in reply.vectors]}
+        record: dict[str, Any] = {"model": body.model, "embeddings": list(reply.vectors)}
         if reply.vectors:
             metrics = {
                 "total_duration": reply.total_duration_ns,
@@ -39,8 +39,3 @@ def routes(state: AppState) -> Iterable[Route]:
         return json_reply({"embedding": list(await embed_raw(state.inference, to_embedding(body)))})
 
     return (Route("POST", "/api/embed", post_embed), Route("POST", "/api/embeddings", post_embeddings))
-
-
-def _printed(vector: Sequence[float]) -> list[float]:
-    """Single precision values with the nine digits that tell any two of them apart."""
-    return [float(f"{value:.9g}") for value in vector]

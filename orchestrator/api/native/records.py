@@ -114,9 +114,10 @@ class Records:
         head = self._prefix + now.encode() + self._before_text
         tail, encode = self._after_text, orjson.dumps
         out: list[bytes] = []
+        batch, last = _with_the_last(batch)
         for item in batch:
             if isinstance(item, Done):
-                out.append(dumps(self._final(Output(), item, now)) + b"\n")
+                out.append(dumps(self._final(last, item, now)) + b"\n")
             elif item.thinking or item.tool_calls or item.logprobs:
                 out.append(dumps(self._record(now) | self._shape.partial(Output(*item))) + b"\n")
             else:
@@ -148,6 +149,16 @@ class Records:
         return {"model": self._model, "created_at": now}
 
 
+def _with_the_last(batch: Sequence[Item]) -> tuple[Sequence[Item], Output]:
+    """``batch``, and the calls that go along in the last record because they came with the end."""
+    if len(batch) < 2 or not isinstance(batch[-1], Done):
+        return batch, Output()
+    match batch[-2]:
+        case Chunk("", "", calls, ()) if calls:
+            return [*batch[:-2], batch[-1]], Output(calls=calls)
+    return batch, Output()
+
+
 def residency_record(model: str, shape: Shape, reason: DoneReason) -> bytes:
     """The answer to a request that only loads or unloads."""
     record = {"model": model, "created_at": rfc3339_utc(time.time_ns())}
@@ -167,7 +178,8 @@ def _logprobs(output: Output) -> dict[str, Any]:
     return {"logprobs": logprob_members(output.logprobs)} if output.logprobs else {}
 
 
-_DETAILS_WORTH_TELLING = {StopDetail.BUDGET, StopDetail.WINDOW, StopDetail.REPEAT}
+_DETAILS_WORTH_TELLING = {StopDetail.WINDOW, StopDetail.REPEAT}
+"""Endings that ``done_reason`` does not tell from ordinary ones: ``length`` alone is the request's budget."""
 
 
 def _disclosures(done: Done, overflow: Overflow | None) -> dict[str, Any]:
@@ -175,8 +187,6 @@ def _disclosures(done: Done, overflow: Overflow | None) -> dict[str, Any]:
     members: dict[str, Any] = {}
     if done.detail in _DETAILS_WORTH_TELLING:
         members["done_detail"] = str(done.detail)
-    if done.usage.cached_tokens:
-        members["prompt_cached_count"] = done.usage.cached_tokens
     if overflow is not None:
         members["prompt_truncated"] = True
         members["prompt_tokens_before"] = overflow.prompt_tokens

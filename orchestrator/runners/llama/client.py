@@ -19,6 +19,15 @@ from orchestrator.runners.connection import Answer, AnswerCutOff, EngineUnreacha
 from orchestrator.runners.llama.bodies import Body, encode
 from orchestrator.runners.llama.frames import Decoder
 
+_TOO_LONG = (
+    "too large",
+    "context size",
+    "context length",
+    "physical batch size",
+    "exceeds the available context",
+)
+"""Words by which an engine says that a text is longer than it can embed."""
+
 
 class StreamCutOff(RunnerFailed):
     """The engine broke off in the middle of an answer; nothing further is to be expected of its process."""
@@ -89,7 +98,10 @@ async def embed(address: Address, body: Body) -> Embedding:
     """The vector of one text. An answer that holds none is told as a refusal (400), as Ollama does."""
     status, raw = await _call(address, "/v1/embeddings", body, failing="do embedding request")
     if status >= 400:
-        raise EngineRefused(_inner_message(raw), status=status)
+        message = _inner_message(raw)
+        if any(words in message for words in _TOO_LONG):
+            raise EngineRefused("the input length exceeds the context length", status=400)
+        raise EngineRefused(message, status=status)
     try:
         return read_embedding(orjson.loads(raw))
     except (ValueError, TypeError, KeyError, AttributeError) as error:

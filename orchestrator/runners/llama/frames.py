@@ -196,9 +196,7 @@ class ChatDecoder:
             # the frame does not tell a stop string from the end of the model's turn
             detail = StopDetail.UNKNOWN if self._wanted.has_stop else StopDetail.EOS
             self.done = Done(DoneReason.STOP, usage, detail)
-        calls = tuple(
-            call.whole(place) for place, (_, call) in enumerate(sorted(self._calls.items(), key=_by_index))
-        )
+        calls = tuple(call.whole(index) for index, call in sorted(self._calls.items(), key=_by_index))
         return [Chunk(tool_calls=calls)] if calls else []
 
     def _read_late_usage(self, frame: Frame) -> None:
