@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from aiohttp import web
@@ -14,25 +16,43 @@ from orchestrator.wire.model import Wire, decode_body
 M = TypeVar("M", bound=Wire)
 
 PATIENCE_S = 300.0
-"""How long a body other than an upload may take to arrive."""
-
-
-async def read_body(request: web.Request) -> bytes:
-    """The whole body.
-
-    Raises ``BodyTooLarge``, ``BodyTooSlow``, or ``RequestCanceled`` when the client left.
-    """
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            return await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise BodyTooLarge(request.client_max_size) from error
-    except TimeoutError as error:
-        raise BodyTooSlow(PATIENCE_S) from error
-    except (ConnectionError, web.RequestPayloadError) as error:
-        raise RequestCanceled from error
+"""How long a body may take to arrive, or the next piece of an upload."""
 
 
 async def read(request: web.Request, model: type[M]) -> M:
     """The body as ``model``. Raises what ``read_body`` and ``decode_body`` raise."""
     return decode_body(await read_body(request), model)
+
+
+async def read_body(request: web.Request, *, patience_s: float = PATIENCE_S) -> bytes:
+    """The whole body.
+
+    Raises ``BodyTooLarge``, ``BodyTooSlow``, or ``RequestCanceled`` when the client left.
+    """
+    with _translated(patience_s):
+        try:
+            async with asyncio.timeout(patience_s):
+                return await request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            raise BodyTooLarge(request.client_max_size) from error
+
+
+async def pieces(request: web.Request, *, patience_s: float = PATIENCE_S) -> AsyncGenerator[bytes, None]:
+    """A body of any size as it arrives. Raises ``BodyTooSlow``, ``RequestCanceled``."""
+    while True:
+        with _translated(patience_s):
+            async with asyncio.timeout(patience_s):
+                piece = await request.content.readany()
+        if not piece:
+            return
+        yield piece
+
+
+@contextmanager
+def _translated(patience_s: float) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as error:
+        raise BodyTooSlow(patience_s) from error
+    except (ConnectionError, web.RequestPayloadError) as error:
+        raise RequestCanceled from error

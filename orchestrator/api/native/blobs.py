@@ -6,14 +6,16 @@ Source: ``api-native`` §9.10, ``store`` §11.
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 
 from aiohttp import web
 
+from orchestrator.api.bodies import pieces
 from orchestrator.api.replies import empty_reply
 from orchestrator.api.routing import Route, parameter
 from orchestrator.api.state import AppState
 from orchestrator.domain.digests import Digest
-from orchestrator.errors import NotFound, RequestCanceled
+from orchestrator.errors import NotFound
 from orchestrator.store.blobs import BlobStore
 
 
@@ -55,10 +57,10 @@ def _touched(blobs: BlobStore, digest: Digest) -> bool:
 
 async def _store(request: web.Request, blobs: BlobStore, expected: str) -> None:
     """Write the body, as long as it may be. What is incomplete leaves nothing behind."""
-    try:
-        async with blobs.writer(size_bytes=request.content_length or 0) as writer:
-            async for piece in request.content.iter_any():
-                await writer.write(piece)
-            await writer.commit(expected)
-    except (ConnectionError, web.RequestPayloadError) as error:
-        raise RequestCanceled from error
+    async with (
+        blobs.writer(size_bytes=request.content_length or 0) as writer,
+        aclosing(pieces(request)) as body,
+    ):
+        async for piece in body:
+            await writer.write(piece)
+        await writer.commit(expected)

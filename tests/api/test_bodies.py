@@ -1,0 +1,106 @@
+"""Clients that send too much, too slowly, or leave."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from orchestrator.api.app import RUNNER_OPTIONS, build_app
+from orchestrator.api.bodies import pieces, read_body
+from orchestrator.api.routing import Route
+from orchestrator.api.state import AppState
+from tests.api.conftest import serving
+
+HEAD = b"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def connected(state: AppState, *routes: Route, **options: Any) -> AsyncIterator[Connection]:
+    """A bare connection to a server made as the daemon makes it."""
+    runner = web.AppRunner(build_app(state, routes), **{**RUNNER_OPTIONS, **options})
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        reader, writer = await asyncio.open_connection(*runner.addresses[0][:2])
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+            await writer.wait_closed()
+    finally:
+        await runner.cleanup()
+
+
+async def test_a_body_that_does_not_arrive_is_given_up(state: AppState) -> None:
+    async def slow(request: web.Request) -> web.Response:
+        return web.Response(body=await read_body(request, patience_s=0.01))
+
+    async with connected(state, Route("POST", "/slow", slow), lingering_time=0) as (reader, writer):
+        writer.write(HEAD + b"half")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
+        assert b"did not arrive" in await reader.read()
+
+
+async def test_an_upload_is_given_up_when_no_piece_comes(state: AppState) -> None:
+    arrived = bytearray()
+
+    async def slow(request: web.Request) -> web.Response:
+        nonlocal arrived
+        async for piece in pieces(request, patience_s=0.05):
+            arrived += piece
+        return web.Response()
+
+    async with connected(state, Route("POST", "/slow", slow), lingering_time=0) as (reader, writer):
+        writer.write(HEAD + b"half")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
+    assert arrived == b"half"
+
+
+async def test_pieces_are_the_whole_body(state: AppState) -> None:
+    async def echo(request: web.Request) -> web.Response:
+        return web.Response(body=b"".join([piece async for piece in pieces(request)]))
+
+    async with serving(state, Route("POST", "/echo", echo)) as client:
+        async with client.post("/echo", data=b"x" * 300_000) as reply:
+            assert await reply.read() == b"x" * 300_000
+        async with client.post("/echo") as reply:
+            assert await reply.read() == b""
+
+
+async def test_a_connection_without_a_request_is_closed(state: AppState) -> None:
+    async with connected(state, keepalive_timeout=0.05) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nHost: loc")  # the rest of the headers never comes
+        assert await reader.read() == b""
+
+
+async def test_a_client_that_leaves_ends_its_handler(
+    state: AppState, caplog: pytest.LogCaptureFixture
+) -> None:
+    entered, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def endless(_: web.Request) -> web.Response:
+        entered.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return web.Response()
+
+    with caplog.at_level(logging.INFO, logger="orchestrator.api"):
+        async with connected(state, Route("GET", "/endless", endless)) as (_, writer):
+            writer.write(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await entered.wait()
+            writer.close()
+            await cancelled.wait()
+    statuses = [vars(record)["status"] for record in caplog.records if record.getMessage() == "request"]
+    assert statuses == [499]
