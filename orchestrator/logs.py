@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -71,7 +72,7 @@ class JsonFormatter(logging.Formatter):
 def members(record: logging.LogRecord) -> Mapping[str, Any]:
     """What a line says of an event, in order."""
     values: dict[str, Any] = {
-        "time": datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="milliseconds"),
+        "time": _time(record.created),
         "level": _NAMES.get(record.levelno, record.levelname),
         "source": f"{_source(record.pathname)}:{record.lineno}",
         "msg": record.getMessage(),
@@ -82,6 +83,20 @@ def members(record: logging.LogRecord) -> Mapping[str, Any]:
     return values
 
 
+def _time(created: float) -> str:
+    """The local time with milliseconds and the zone's offset."""
+    second, below = divmod(created, 1)
+    text, zone = _second(int(second))
+    return f"{text}.{int(below * 1000):03d}{zone}"
+
+
+@lru_cache(maxsize=4)
+def _second(second: int) -> tuple[str, str]:
+    text = datetime.fromtimestamp(second).astimezone().isoformat(timespec="seconds")
+    return text[:19], text[19:]
+
+
+@lru_cache(maxsize=256)
 def _source(path: str) -> str:
     """A file of ours by its path in the package, any other by its name."""
     file = Path(path)
