@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.http_replay.transport import Server
@@ -26,14 +27,31 @@ class DaemonDied(Exception):
     """It ended, or did not answer in time."""
 
 
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """A daemon that is up."""
+
+    server: Server
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
 @contextlib.contextmanager
 def running_daemon(home: Path, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """Where a daemon answers, see ``daemon_process``."""
+    with daemon_process(home, environment) as daemon:
+        yield daemon.server
+
+
+@contextlib.contextmanager
+def daemon_process(
+    home: Path, environment: Mapping[str, str] | None = None, *, port: int = 0
+) -> Iterator[Daemon]:
     """A daemon whose home, store and log are in ``home``; it is stopped on leaving.
 
     Raises ``DaemonDied`` with the end of its log when it does not come up.
     """
-    port = _free_port()
-    server = Server("127.0.0.1", port)
+    server = Server("127.0.0.1", port or free_port())
     given = {
         "OLLAMA_HOST": server.address,
         "OLLAMA_MODELS": str(home / "models"),
@@ -42,7 +60,7 @@ def running_daemon(home: Path, environment: Mapping[str, str] | None = None) -> 
     }
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(_NOT_INHERITED)}
     log = home / "serve.log"
-    with log.open("wb") as output:
+    with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "orchestrator.cli", "serve"],
             env=inherited | given | dict(environment or {}),
@@ -52,16 +70,17 @@ def running_daemon(home: Path, environment: Mapping[str, str] | None = None) -> 
         )
     try:
         _wait_until_it_answers(server, process, log)
-        yield server
+        yield Daemon(server, process, log)
     finally:
         _stop(process)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        number: int = probe.getsockname()[1]
+        return number
 
 
 def _wait_until_it_answers(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
