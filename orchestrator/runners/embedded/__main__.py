@@ -9,7 +9,6 @@ as well.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
@@ -37,23 +36,23 @@ def _serve(argv: Sequence[str]) -> int:
 
     from orchestrator.runners.embedded.flags import InvalidArgument, parse_flags
 
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own way needs Python to run
     try:
         params = parse_flags(argv)
     except InvalidArgument as error:
         print(error, file=sys.stderr)  # noqa: T201 - llama-server's own line
         return 1
     try:
-        server = xllamacpp.Server(
-            params
-        )  # returns when the model is loaded; serves as long as it is referenced
+        server = xllamacpp.Server(params)  # returns when it serves, and serves as long as it is there
     except RuntimeError:
         return 1  # the engine has written why
     _wait_for_the_end(server)
     for host in params.hostnames:
         if host.endswith(".sock"):
-            with contextlib.suppress(OSError):
-                Path(host).unlink()
-    return 0
+            Path(host).unlink(missing_ok=True)
+    sys.stderr.flush()
+    # at once: there is nothing to save, and winding up the server takes long and may never end
+    os._exit(0)
 
 
 def _wait_for_the_end(_serving: object) -> None:
@@ -63,6 +62,7 @@ def _wait_for_the_end(_serving: object) -> None:
     signal.set_wakeup_fd(wake)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _noted)
+    sys.stderr.write("embedded: stops on SIGTERM, SIGINT or the end of its input\n")
     watched = [woken, sys.stdin.fileno()] if _is_tethered() else [woken]
     while True:
         ready, _, _ = select.select(watched, [], [])
@@ -106,7 +106,4 @@ def _device_list() -> str:
 
 
 if __name__ == "__main__":
-    status = main(sys.argv[1:])
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)  # the wheel's threads need no winding up, and nothing is left to save
+    sys.exit(main(sys.argv[1:]))

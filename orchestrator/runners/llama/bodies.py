@@ -158,7 +158,7 @@ def _prompt(call: CompletionCall, facts: ModelFacts, marker: str) -> Any:
 
 
 def bare_prompt(text: str, leading_bos: str, facts: ModelFacts) -> str:
-    """``text`` without the BOS in front that the tokenizer would double; ``leading_bos`` is the renderer's."""
+    """``text`` without the BOS that the tokenizer would double; ``leading_bos`` is the renderer's."""
     if not adds_bos(facts):
         return text
     if leading_bos and text.startswith(leading_bos):
