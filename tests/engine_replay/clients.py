@@ -29,6 +29,5 @@ def send_and_leave(
             while stream.readline().strip():
                 pass  # the head
             read = 0
-            while read < after_lines:
-                line = stream.readline()
+            while read < after_lines and (line := stream.readline()):
                 read += line.startswith((b"{", b"data:", b"event:"))

@@ -1,0 +1,40 @@
+"""What several integration tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from ollama import Client
+
+from tests.http_replay.daemon import daemon_process
+from tests.sample_models import minilm, smollm2
+
+CHAT_MODEL = "smollm2"
+EMBEDDING_MODEL = "minilm"
+
+_ENCODER_FILES = (
+    "config.json",
+    "modules.json",
+    "1_Pooling/config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "model.safetensors",
+)
+
+
+@pytest.fixture(scope="session")
+def real_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a daemon with the engine that is installed and two real models, made through its API."""
+    with daemon_process(tmp_path_factory.mktemp("real")) as daemon:
+        with closing(Client(f"http://{daemon.server.address}")) as client:
+            _create(client, CHAT_MODEL, {"smollm2.gguf": smollm2()})
+            _create(client, EMBEDDING_MODEL, {name: minilm(name) for name in _ENCODER_FILES})
+        yield daemon.server.address
+
+
+def _create(client: Client, name: str, files: dict[str, Path]) -> None:
+    digests = {file: client.create_blob(path) for file, path in files.items()}
+    assert client.create(name, files=digests).status == "success"
