@@ -25,6 +25,13 @@ class SchemaFormat:
 OutputFormat = JsonFormat | SchemaFormat
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownFormat:
+    """Some other JSON value: an error, but only once something is generated."""
+
+    value: Any
+
+
 class InvalidFormat(OrchestratorError):
     """A ``format`` that is neither ``"json"`` nor a schema (status 500 on the wire, as Ollama answers)."""
 
@@ -33,8 +40,15 @@ class InvalidFormat(OrchestratorError):
         super().__init__(f'invalid format: {shown}; expected "json" or a valid JSON Schema object')
 
 
-def parse_format(value: Any) -> OutputFormat | None:
-    """Read the ``format`` of a native request; null and an empty text are none. Raises ``InvalidFormat``."""
+def usable_format(wanted: OutputFormat | UnknownFormat | None) -> OutputFormat | None:
+    """The constraint for the engine. Raises ``InvalidFormat``."""
+    if isinstance(wanted, UnknownFormat):
+        raise InvalidFormat(wanted.value)
+    return wanted
+
+
+def parse_format(value: Any) -> OutputFormat | UnknownFormat | None:
+    """Read the ``format`` of a native request; null and an empty text are none."""
     match value:
         case None | "":
             return None
@@ -43,4 +57,4 @@ def parse_format(value: Any) -> OutputFormat | None:
         case dict():
             return SchemaFormat(value)
         case _:
-            raise InvalidFormat(value)
+            return UnknownFormat(value)

@@ -12,7 +12,7 @@ from typing import Any
 
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.durations import KeepAlive
-from orchestrator.domain.formats import OutputFormat
+from orchestrator.domain.formats import OutputFormat, UnknownFormat
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import Tool
 
@@ -40,7 +40,7 @@ class GenerationRequest:
     """The raw ``options`` object; merged and checked by ``inference``."""
     keep_alive: KeepAlive | None = None
     think: Think | None = None
-    format: OutputFormat | None = None
+    format: OutputFormat | UnknownFormat | None = None
     truncate: bool = True
     shift: bool | None = None
     logprobs: bool = False

@@ -10,7 +10,7 @@ from dataclasses import replace
 from orchestrator.domain.chunks import DoneReason
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
-from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImages
+from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImagesInChat
 from orchestrator.inference.messages import chat_messages
 from orchestrator.inference.native import native_chat
 from orchestrator.inference.path import choose_path
@@ -20,6 +20,7 @@ from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Resi
 from orchestrator.inference.service import Inference, check_top_logprobs, refuse_replaced, window
 from orchestrator.inference.turn import Turn
 from orchestrator.store.model import Model
+from orchestrator.templates.image_tags import TooManyImages, check_image_counts
 
 
 @asynccontextmanager
@@ -53,6 +54,7 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
             options=replace(spec.options, num_ctx=window(spec, lease.spec)),
             runner=lease.runner,
             shift=spec.shift,
+            narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
         )
         messages = chat_messages(model, request)
         _check_images(model, messages)
@@ -60,7 +62,7 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
         if isinstance(prepared, RenderedPrompt):
             yield prepared
             return
-        items = inference.counted(prepared.items)
+        items = inference.watched(prepared.items, lease)
         async with aclosing(items):  # type: ignore[type-var]
             yield Generation(items, started_ns, load_duration_ns, prepared.overflow)
 
@@ -78,5 +80,7 @@ def _checked(model: Model, request: ChatRequest) -> Think | None:
 
 
 def _check_images(model: Model, messages: Sequence[Message]) -> None:
-    if "mllama" in model.files.families and any(len(message.images) > 1 for message in messages):
-        raise TooManyImages
+    try:
+        check_image_counts(messages, model.files.families)
+    except TooManyImages as error:
+        raise TooManyImagesInChat(str(error)) from error

@@ -17,6 +17,7 @@ from orchestrator.inference.path import choose_path
 from orchestrator.inference.prepare import load_spec
 from orchestrator.inference.service import Inference, refuse_replaced, window
 from orchestrator.runners.base import Embedding, Runner
+from orchestrator.store.model import Model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +74,7 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
     if not request.model.strip():
         raise ModelNotFound(request.model)
     model = await inference.open(request.model, ModelNotPulled)
-    refuse_replaced(model)
+    _refuse_unusable(model)
     path = choose_path(model, inference.go_template)
     spec = load_spec(model, request.options, inference.defaults, shift=None, rendered=path.rendered)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
@@ -103,7 +104,7 @@ async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float,
     if not request.model.strip():
         raise ModelRequired
     model = await inference.open(request.model, ModelNotPulled)
-    refuse_replaced(model)
+    _refuse_unusable(model)
     path = choose_path(model, inference.go_template)
     spec = load_spec(model, request.options, inference.defaults, shift=None, rendered=path.rendered)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
@@ -113,6 +114,13 @@ async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float,
             return (await lease.runner.embed(request.texts[0])).vector
         except EngineRefused as error:
             raise RunnerFailed(str(error)) from error  # this route knows one status, 500
+
+
+def _refuse_unusable(model: Model) -> None:
+    """Raises ``ModelNotPulled`` for a stub of a remote model, ``ReplacedModel`` for a dead format."""
+    if not model.has_weights:
+        raise ModelNotPulled(model.name.short.removesuffix(":latest"))
+    refuse_replaced(model)
 
 
 class _TextReader:

@@ -88,18 +88,12 @@ class ContextOverflow(BadRequest):
         self.prompt_tokens, self.num_ctx = prompt_tokens, num_ctx
 
 
-class TooManyImages(OrchestratorError):
-    """More images in one message than the model takes."""
-
-    def __init__(self) -> None:
-        super().__init__("this model only supports one image while more than one image requested")
+class TooManyImagesInChat(OrchestratorError):
+    """More images in one message than the model takes; a chat answers with another status than a prompt."""
 
 
-class TooManyImagesInPrompt(BadRequest):
-    """The same for a prompt, which answers with another status."""
-
-    def __init__(self) -> None:
-        super().__init__("this model only supports one image while more than one image requested")
+class TemplateUnusable(OrchestratorError):
+    """The template of a request cannot be read."""
 
 
 class ReplacedModel(OrchestratorError):

@@ -8,13 +8,14 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
 from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
+from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import GenerateRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.inference.errors import (
     CloudDisabled,
     MissingCapability,
     RawExcludesTemplate,
-    TooManyImagesInPrompt,
+    TemplateUnusable,
 )
 from orchestrator.inference.messages import generate_messages
 from orchestrator.inference.output import split
@@ -34,7 +35,9 @@ from orchestrator.inference.turn import Answer, Turn
 from orchestrator.parsers import registry as parsers
 from orchestrator.runners.base import ChatCall, Runner
 from orchestrator.store.model import Model
+from orchestrator.templates.errors import TemplateSyntaxError
 from orchestrator.templates.gotemplate import GoTemplate
+from orchestrator.templates.image_tags import check_image_counts
 from orchestrator.templates.prompt import render_insert
 
 
@@ -67,13 +70,14 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
             options=replace(spec.options, num_ctx=window(spec, lease.spec)),
             runner=lease.runner,
             shift=spec.shift,
+            narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
         )
         prompt, overflow = await _prompt(turn, request)
         if request.debug_render_only:
             yield RenderedPrompt(prompt.text, len(prompt.media))
             return
         answer = await _answer(turn, request, prompt, overflow)
-        items = inference.counted(answer.items)
+        items = inference.watched(answer.items, lease)
         async with aclosing(items):  # type: ignore[type-var]
             yield Generation(items, started_ns, load_duration_ns, answer.overflow)
 
@@ -98,8 +102,7 @@ async def _prompt(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Overflo
     """The prompt, by the way that the request's fields choose."""
     if request.raw:
         return Prompt(request.prompt, request.images), None
-    if "mllama" in turn.model.files.families and len(request.images) > 1:
-        raise TooManyImagesInPrompt
+    check_image_counts([Message("user", images=request.images)], turn.model.files.families)
     prompt, overflow = await _templated(turn, request)
     if request.context:
         earlier = await turn.runner.detokenize(request.context)
@@ -108,7 +111,7 @@ async def _prompt(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Overflo
 
 
 async def _templated(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Overflow | None]:
-    template = GoTemplate.parse(request.template) if request.template else None
+    template = _own_template(request.template)
     if request.suffix:
         source = template or turn.path.template
         return Prompt(render_insert(source, request.prompt, request.suffix), request.images), None
@@ -120,13 +123,21 @@ async def _templated(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Over
     return await _rendered_by_the_engine(turn, messages)
 
 
+def _own_template(text: str) -> GoTemplate | None:
+    """The template of the request. Raises ``TemplateUnusable``."""
+    try:
+        return GoTemplate.parse(text) if text else None
+    except TemplateSyntaxError as error:
+        raise TemplateUnusable(str(error)) from error
+
+
 async def _rendered_by_the_engine(turn: Turn, messages: Sequence[Message]) -> tuple[Prompt, Overflow | None]:
     request = turn.request
     call = ChatCall(
         messages=(),
         options=turn.options,
         think=turn.think,
-        format=request.format,
+        format=usable_format(request.format),
         top_logprobs=wanted_logprobs(request),
     )
     prompter = TaggedNativePrompter(turn.runner, call)

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 from orchestrator.domain.chunks import Item
+from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.errors import EngineRefused
 from orchestrator.inference.prompts import NativePrompter, fit_messages
 from orchestrator.inference.reply import Overflow, RenderedPrompt
 from orchestrator.inference.service import wanted_logprobs
 from orchestrator.inference.turn import Answer, Prepared, Turn
+from orchestrator.inference.window import refuse_overlong
 from orchestrator.runners.base import ChatCall
 
 _PROMPT_TOO_LONG = "exceed_context_size_error"
@@ -24,7 +26,7 @@ async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Messa
         options=turn.options,
         tools=request.tools,
         think=turn.think,
-        format=request.format,
+        format=usable_format(request.format),
         top_logprobs=wanted_logprobs(request),
     )
     prompter = NativePrompter(turn.runner, call)
@@ -33,6 +35,8 @@ async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Messa
         return await _fitted(turn, prompter, messages)
     if request.debug_render_only:
         return await _shown(prompter, messages)
+    if turn.narrowed and not prompter.surely_fits(messages, turn.options.num_ctx):
+        await _refuse_overlong(turn, prompter, messages)
     items = turn.runner.chat(call)
     return Answer(items) if not measured else await _unless_too_long(turn, prompter, messages, items)
 
@@ -44,7 +48,15 @@ async def _fitted(turn: Turn, prompter: NativePrompter, messages: Sequence[Messa
         return await _shown(prompter, fit.messages)
     overflow = Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
     turn.inference.report_overflow(turn.model, overflow)
+    if turn.narrowed:
+        await _refuse_overlong(turn, prompter, fit.messages)
     return Answer(turn.runner.chat(prompter.call(fit.messages)), overflow)
+
+
+async def _refuse_overlong(turn: Turn, prompter: NativePrompter, messages: Sequence[Message]) -> None:
+    if not any(message.images for message in messages):
+        prompt = await prompter.prompt(messages)
+        await refuse_overlong(turn.runner, prompt.text, turn.options.num_ctx)
 
 
 async def _shown(prompter: NativePrompter, messages: Sequence[Message]) -> RenderedPrompt:

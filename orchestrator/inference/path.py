@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from orchestrator.domain.think import Think
+from orchestrator.renderers import gemma4
 from orchestrator.renderers import registry as renderers
 from orchestrator.renderers.base import Renderer
 from orchestrator.store.capabilities import is_harmony, uses_go_template
@@ -69,7 +70,7 @@ class PromptPath:
 def choose_path(model: Model, go_template: bool | None) -> PromptPath:
     """The path of ``model``; ``go_template`` is ``OLLAMA_GO_TEMPLATE``, ``None`` where nobody chose."""
     traits = model.traits
-    renderer, parser = traits.config.renderer, traits.config.parser
+    renderer, parser = _renderer_name(model), traits.config.parser
     template = traits.template or DEFAULT_TEMPLATE
     if is_harmony(traits):
         return PromptPath(Route.HARMONY, renderer, parser or HARMONY, template)
@@ -80,3 +81,11 @@ def choose_path(model: Model, go_template: bool | None) -> PromptPath:
     if uses_go_template(traits, go_template):
         return PromptPath(Route.GO_TEMPLATE, template=template)
     return PromptPath(Route.CHAT_TEMPLATE if traits.chat_template else Route.NONE, template=template)
+
+
+def _renderer_name(model: Model) -> str:
+    """The renderer of the model's config; ``gemma4`` stands for one of two, by the model's size."""
+    config = model.config
+    if config.renderer != gemma4.ALIAS:
+        return config.renderer
+    return gemma4.variant(model.name.short, model.name.full, config.model_type)

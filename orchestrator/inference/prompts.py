@@ -61,8 +61,9 @@ class RenderedPrompter:
         if isinstance(self._source, GoTemplate):
             text = render_chat(self._source, tag_images(messages), self._tools or None, self._think)
         else:
-            text = self._source.render(messages, self._tools, self._think)
-        return Prompt(text, _media(messages))
+            tagged = messages if self._source.places_images else tag_images(messages)
+            text = self._source.render(tagged, self._tools, self._think)
+        return Prompt(_well_formed(text), _media(messages))
 
     def surely_fits(self, messages: Sequence[Message], budget: int) -> bool:
         return False  # rendering is cheap: the caller looks at the text
@@ -151,6 +152,11 @@ def _size(message: Message) -> int:
 
 def _call_size(call: ToolCall) -> int:
     return len(call.name) + len(dumps(call.arguments)) + len(call.id)
+
+
+def _well_formed(text: str) -> str:
+    """``text`` with U+FFFD for bytes of a template that are no UTF-8: JSON has no way to write those."""
+    return text if text.isascii() else text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _media(messages: Sequence[Message]) -> tuple[bytes, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tools import Tool
 from orchestrator.inference.output import split
@@ -12,6 +13,7 @@ from orchestrator.inference.prompts import Prompt, RenderedPrompter, cut_prompt,
 from orchestrator.inference.reply import Overflow, RenderedPrompt
 from orchestrator.inference.service import wanted_logprobs
 from orchestrator.inference.turn import Answer, Prepared, Turn
+from orchestrator.inference.window import refuse_overlong
 from orchestrator.parsers import registry as parsers
 from orchestrator.runners.base import CompletionCall
 
@@ -59,11 +61,13 @@ async def completion(
         )
         if dropped:
             overflow = replace(overflow or Overflow(tokens, options.num_ctx), tokens_dropped=dropped)
+    elif turn.narrowed and not prompt.media:
+        await refuse_overlong(turn.runner, prompt.text, options.num_ctx)
     turn.inference.report_overflow(turn.model, overflow)
     call = CompletionCall(
         prompt=text,
         options=options,
-        format=request.format,
+        format=usable_format(request.format),
         top_logprobs=wanted_logprobs(request),
         preserved_tokens=preserved_tokens,
         media=prompt.media,

@@ -8,11 +8,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol
 
-from orchestrator.domain.chunks import Done, Item
+from orchestrator.domain.chunks import Done, Item, Usage
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.domain.names import InvalidName, ModelName, ModelReference, Source
 from orchestrator.domain.requests import GenerationRequest
-from orchestrator.errors import NotFound
+from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.inference.errors import (
     CloudDisabled,
     ContextOverflow,
@@ -23,6 +23,7 @@ from orchestrator.inference.errors import (
 )
 from orchestrator.inference.prepare import Defaults
 from orchestrator.inference.reply import Overflow
+from orchestrator.scheduler.lease import Lease
 from orchestrator.scheduler.loop import Scheduler
 from orchestrator.store.model import Model
 from orchestrator.store.models import ModelStore
@@ -90,22 +91,25 @@ class Inference:
             },
         )
 
-    def counted(self, items: AsyncIterator[Sequence[Item]]) -> AsyncIterator[Sequence[Item]]:
-        """``items``; what they cost is reported when they have ended."""
-        return items if self.observer is None else _counted(items, self.observer)
+    async def watched(
+        self, items: AsyncIterator[Sequence[Item]], lease: Lease
+    ) -> AsyncIterator[Sequence[Item]]:
+        """``items``; what they cost is reported, and a failure is told to the lease's owner."""
+        try:
+            async with aclosing(items):  # type: ignore[type-var]
+                async for batch in items:
+                    if isinstance(done := batch[-1], Done):
+                        self._report_cost(done.usage)
+                    yield batch
+        except OrchestratorError as error:
+            lease.error = error
+            raise
 
-
-async def _counted(
-    items: AsyncIterator[Sequence[Item]], observer: InferenceObserver
-) -> AsyncIterator[Sequence[Item]]:
-    async with aclosing(items):  # type: ignore[type-var]
-        async for batch in items:
-            if isinstance(done := batch[-1], Done):
-                usage = done.usage
-                observer.tokens(
-                    prompt=usage.prompt_tokens, completion=usage.completion_tokens, cached=usage.cached_tokens
-                )
-            yield batch
+    def _report_cost(self, usage: Usage) -> None:
+        if self.observer:
+            self.observer.tokens(
+                prompt=usage.prompt_tokens, completion=usage.completion_tokens, cached=usage.cached_tokens
+            )
 
 
 def check_top_logprobs(request: GenerationRequest) -> None:

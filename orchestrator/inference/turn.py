@@ -29,6 +29,8 @@ class Turn:
     """Merged options; ``num_ctx`` is the window this request may use."""
     runner: Runner
     shift: bool
+    narrowed: bool = False
+    """The loaded window is larger than the one this request asked for."""
 
     @property
     def counts_media(self) -> bool:

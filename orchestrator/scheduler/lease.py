@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.domain.loads import LoadSpec
+from orchestrator.errors import OrchestratorError
 from orchestrator.runners.base import Runner
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Lease:
     """While it is held, the runner is busy: neither evicted nor reloaded. ``Scheduler.lease`` gives one."""
 
@@ -19,3 +20,5 @@ class Lease:
     """From asking to getting, a load included."""
     load_ns: int
     """How long the load took that this request waited for; 0 when the runner was there already."""
+    error: OrchestratorError | None = None
+    """Set by the holder when something failed that does not leave the block as an exception."""

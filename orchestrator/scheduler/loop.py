@@ -126,15 +126,21 @@ class Scheduler:
         """
         asked_at = _now()
         granted = await self._granted(spec, keep_alive, asked_at)
-        suspect = out_of_memory = False
+        lease = self._lease_of(granted, asked_at)
         try:
-            yield self._lease_of(granted, asked_at)
+            yield lease
         except OrchestratorError as error:
-            suspect, out_of_memory = isinstance(error, RunnerFailed), _is_out_of_memory(error)
+            lease.error = error
             raise
         finally:
             self._happen(
-                Released(_now(), granted.key, granted.serial, suspect=suspect, out_of_memory=out_of_memory)
+                Released(
+                    _now(),
+                    granted.key,
+                    granted.serial,
+                    suspect=isinstance(lease.error, RunnerFailed),
+                    out_of_memory=lease.error is not None and _is_out_of_memory(lease.error),
+                )
             )
 
     async def _granted(self, spec: LoadSpec, keep_alive: KeepAlive | None, asked_at: int) -> _Granted:

@@ -13,7 +13,7 @@ from orchestrator.files.gguf import GgufConfig
 from orchestrator.parsers import registry as parsers
 from orchestrator.store.wire import ModelConfig
 from orchestrator.templates.gotemplate import GoTemplate
-from orchestrator.templates.tags import thinking_tags
+from orchestrator.templates.jinja import go_capabilities, jinja_capabilities, prefers_jinja
 
 COMPLETION = "completion"
 TOOLS = "tools"
@@ -25,13 +25,6 @@ AUDIO = "audio"
 
 HARMONY_FAMILIES = frozenset({"gptoss", "gpt-oss"})
 GEMMA4_RENDERERS = frozenset({"gemma4", "gemma4-small", "gemma4-large"})
-
-_CHAT_RESULT_MARKS = (
-    "tool_response", "tool_results", "ipython",
-    "role'] == 'tool'", "role'] == \"tool\"", "role\"] == 'tool'", 'role"] == "tool"',
-    "message.role == 'tool'", 'message.role == "tool"',
-)  # fmt: skip
-_GO_RESULT_MARKS = ('eq .Role "tool"', "tool_response", "TOOL_RESULTS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +76,14 @@ def _found(traits: ModelTraits, setting: bool | None) -> Iterator[str]:
     yield from traits.config.capabilities
     if traits.weights is not None:
         if uses_chat_template(traits, setting):
-            yield from _of_chat_template(traits.chat_template)
+            yield from _ordered(jinja_capabilities(traits.chat_template))
         yield from _of_weights(traits.weights)
     if traits.projectors:
         yield VISION
     if any(map(_hears, traits.projectors)):
         yield AUDIO
     if traits.template is not None and uses_go_template(traits, setting):
-        yield from _of_go_template(traits.template)
+        yield from _ordered(go_capabilities(traits.template))
     if parser := parsers.traits(traits.config.parser):
         if parser.has_tools:
             yield TOOLS
@@ -98,6 +91,10 @@ def _found(traits: ModelTraits, setting: bool | None) -> Iterator[str]:
             yield THINKING
     if traits.config.model_family in HARMONY_FAMILIES:
         yield THINKING
+
+
+def _ordered(found: frozenset[str]) -> Iterator[str]:
+    return (name for name in (TOOLS, INSERT, THINKING) if name in found)
 
 
 def _excluded(traits: ModelTraits) -> Iterator[str]:
@@ -130,45 +127,9 @@ def _hears(projector: GgufConfig) -> bool:
     return has_encoder and projector.metadata.get("clip.vision.projector_type") != "gemma3nv"
 
 
-def _of_chat_template(text: str) -> Iterator[str]:
-    if "tools" in text or "tool_call" in text:
-        yield TOOLS
-    strips_thoughts = "content.split('</think>')" in text or 'content.split("</think>")' in text
-    knows_thoughts = "reasoning_content" in text or "<SPECIAL_12>" in text
-    if ("<think>" in text and "</think>" in text) or (strips_thoughts and not knows_thoughts):
-        yield THINKING
-
-
-def _of_go_template(template: GoTemplate) -> Iterator[str]:
-    if "tools" in template.variables:
-        yield TOOLS
-    if "suffix" in template.variables:
-        yield INSERT
-    if thinking_tags(template) is not None:
-        yield THINKING
-
-
 def _prefers_chat_template(traits: ModelTraits, template: GoTemplate) -> bool:
     """Whether the chat template serves better than the template layer, when nobody chose."""
     config = traits.config
     if not traits.chat_template or config.renderer or config.parser or is_harmony(traits):
         return False
-    chat, go = set(_of_chat_template(traits.chat_template)), set(_of_go_template(template))
-    chat_round_trips = _chat_round_trips(traits.chat_template)
-    go_round_trips = _go_round_trips(template, traits.template_text)
-    if len(chat) > len(go):
-        return chat_round_trips or not go_round_trips
-    if chat == go and TOOLS in chat:
-        return chat_round_trips and not go_round_trips
-    return False
-
-
-def _chat_round_trips(text: str) -> bool:
-    """Whether calls of tools and their results can both be written."""
-    calls = TOOLS in _of_chat_template(text) and ("tool_calls" in text or "assistant_tool_call" in text)
-    return calls and any(mark in text for mark in _CHAT_RESULT_MARKS)
-
-
-def _go_round_trips(template: GoTemplate, text: str) -> bool:
-    calls = {"tools", "toolcalls"} <= template.variables
-    return calls and any(mark in text for mark in _GO_RESULT_MARKS)
+    return prefers_jinja(traits.chat_template, template)

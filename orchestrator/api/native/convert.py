@@ -25,7 +25,7 @@ class InvalidInput(BadRequest):
 
 
 def to_generate(body: wire.GenerateRequest) -> GenerateRequest:
-    """The request of ``/api/generate``. Raises ``InvalidFormat``."""
+    """The request of ``/api/generate``."""
     return GenerateRequest(
         model=body.model,
         prompt=body.prompt,
@@ -48,7 +48,7 @@ def to_generate(body: wire.GenerateRequest) -> GenerateRequest:
 
 
 def to_chat(body: wire.ChatRequest) -> ChatRequest:
-    """The request of ``/api/chat``. Raises ``InvalidFormat``."""
+    """The request of ``/api/chat``."""
     return ChatRequest(
         model=body.model,
         messages=to_messages(body.messages or ()),

@@ -22,14 +22,19 @@ from orchestrator.api.replies import JSON, NDJSON, PLAIN_JSON
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered, stream_records
-from orchestrator.errors import OrchestratorError
+from orchestrator.domain.formats import InvalidFormat
+from orchestrator.errors import EngineRefused, RunnerFailed
 from orchestrator.inference.chat import chat
+from orchestrator.inference.errors import ContextOverflow, PromptTooLong
 from orchestrator.inference.generate import generate
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
 from orchestrator.wire import native as wire
 
 CHAT = ChatShape()
 GENERATE = GenerateShape()
+
+_WHILE_GENERATING = (EngineRefused, RunnerFailed, PromptTooLong, ContextOverflow, InvalidFormat)
+"""Errors of a generation: in place of a stream they go out as the stream would have, without a charset."""
 
 TRUNCATED_HEADER = "Orch-Prompt-Truncated"
 
@@ -57,14 +62,17 @@ async def _answered(
     model: str,
     stream: bool,
 ) -> web.StreamResponse:
-    async with opening as reply:
-        match reply:
-            case Residency(reason):
-                return _one(residency_record(model, shape, reason))
-            case RenderedPrompt():
-                return _one(debug_record(model, shape, reply))
-            case Generation():
-                return await _generated(request, reply, Records(model, shape, reply), stream)
+    try:
+        async with opening as reply:
+            match reply:
+                case Residency(reason):
+                    return _one(residency_record(model, shape, reason))
+                case RenderedPrompt():
+                    return _one(debug_record(model, shape, reply))
+                case Generation():
+                    return await _generated(request, reply, Records(model, shape, reply), stream)
+    except _WHILE_GENERATING as error:
+        return NATIVE.reply(error, content_type=PLAIN_JSON if stream else JSON)
 
 
 async def _generated(
@@ -73,17 +81,14 @@ async def _generated(
     headers = truncation_headers(generation)
     if not stream:
         return _one(records.folded(await gathered(generation.items)), headers)
-    try:
-        return await stream_records(
-            request,
-            generation.items,
-            records.lines,
-            content_type=NDJSON,
-            error_record=native_line,
-            headers=headers,
-        )
-    except OrchestratorError as error:
-        return NATIVE.reply(error, content_type=PLAIN_JSON)
+    return await stream_records(
+        request,
+        generation.items,
+        records.lines,
+        content_type=NDJSON,
+        error_record=native_line,
+        headers=headers,
+    )
 
 
 def truncation_headers(generation: Generation) -> dict[str, str]:
