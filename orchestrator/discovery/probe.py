@@ -1,6 +1,4 @@
-"""The machine as the scheduler asks for it: main memory, and the GPUs an engine can use.
-
-Which GPUs are usable only the engine knows, so it is asked, once for each of its GPU variants.
+"""The GPUs an engine can use. Only the engine knows, so it is asked, once for each of its GPU variants.
 
 Source: ``discovery-build`` §2.
 """
@@ -17,8 +15,7 @@ from pathlib import Path
 
 from orchestrator.discovery.device_list import parse_device_list
 from orchestrator.discovery.filters import allowed, numbered, one_variant_each, parse_architectures, supported
-from orchestrator.discovery.snapshot import system_memory
-from orchestrator.domain.devices import Device, SystemMemory
+from orchestrator.domain.devices import Device
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +38,8 @@ class ProbedEngine:
 
 
 @dataclass(slots=True)
-class MachineProbe:
-    """Measures the machine. Methods block, so they are called in a thread."""
+class DeviceProbe:
+    """Asks an engine for its devices. It blocks, so it is called in a thread."""
 
     engine: ProbedEngine
     integrated: bool | None = None
@@ -52,10 +49,6 @@ class MachineProbe:
     """The only GPU variant to be used, by the name of its folder."""
     _known: tuple[Device, ...] | None = None
     _compiled_for: dict[Path | None, frozenset[int]] = field(default_factory=dict)
-
-    def system(self) -> SystemMemory | None:
-        """Main memory."""
-        return system_memory()
 
     def devices(self) -> tuple[Device, ...]:
         """The usable GPUs and what is free on them. Without any, the engine is asked only once."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.discovery.probe import MachineProbe, ProbedEngine
+from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from tests.scripted_engine.control import ScriptedEngine, scripted_engine
 
 MIB = 1 << 20
@@ -53,7 +53,7 @@ def test_devices_are_found_with_their_variant(scripted: ScriptedEngine, engine: 
         {"index": 1, "cc": "6.1", "variant": "cuda_v13"},
         {"index": 0, "cc": "8.9", "variant": "cuda_v12"},
     )
-    (device,) = MachineProbe(engine).devices()
+    (device,) = DeviceProbe(engine).devices()
     assert (device.library, device.id, device.filter_id, device.compute) == ("CUDA", "0", "0", (8, 9))
     assert device.library_path == (str(engine.library_dir), f"{engine.library_dir}/cuda_v13")
     assert device.total_bytes == 24564 * MIB
@@ -61,31 +61,25 @@ def test_devices_are_found_with_their_variant(scripted: ScriptedEngine, engine: 
 
 def test_only_the_chosen_variant_is_asked(scripted: ScriptedEngine, engine: ProbedEngine) -> None:
     pretend(scripted, {"index": 0, "cc": "8.9", "variant": "cuda_v13"})
-    assert MachineProbe(engine, variant="cuda_v12").devices() == ()
+    assert DeviceProbe(engine, variant="cuda_v12").devices() == ()
 
 
 def test_free_memory_is_asked_for_anew_where_there_are_gpus(
     scripted: ScriptedEngine, engine: ProbedEngine
 ) -> None:
     pretend(scripted, {"index": 0, "cc": "8.9", "variant": "cuda_v13"})
-    probe = MachineProbe(engine)
+    probe = DeviceProbe(engine)
     first, second = probe.devices(), probe.devices()
     assert second[0].free_bytes > first[0].free_bytes
     assert second == (replace(first[0], free_bytes=second[0].free_bytes),)
 
 
 def test_without_gpus_the_engine_is_asked_once(scripted: ScriptedEngine, engine: ProbedEngine) -> None:
-    probe = MachineProbe(replace(engine, backends={}))
+    probe = DeviceProbe(replace(engine, backends={}))
     assert probe.devices() == probe.devices() == ()
     assert len(scripted.log("probe")) == 1
 
 
 def test_an_engine_that_cannot_be_asked_has_no_gpus(engine: ProbedEngine, tmp_path: Path) -> None:
-    assert MachineProbe(replace(engine, argv_prefix=(str(tmp_path / "missing"),))).devices() == ()
-    assert MachineProbe(replace(engine, argv_prefix=("/bin/false",))).devices() == ()
-
-
-def test_main_memory_is_known(engine: ProbedEngine) -> None:
-    memory = MachineProbe(engine).system()
-    assert memory is not None
-    assert memory.total_bytes > 0
+    assert DeviceProbe(replace(engine, argv_prefix=(str(tmp_path / "missing"),))).devices() == ()
+    assert DeviceProbe(replace(engine, argv_prefix=("/bin/false",))).devices() == ()
