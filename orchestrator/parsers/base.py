@@ -13,7 +13,8 @@ from orchestrator.domain.tools import Tool
 
 
 class Parsed(NamedTuple):
-    """What one piece of output turned out to be; any part may be empty. Made once per token, so it is cheap."""
+    """What one piece of output turned out to be; any part may be empty. Made once per token, so it is cheap
+    to make."""
 
     content: str = ""
     thinking: str = ""
@@ -29,8 +30,9 @@ class Parser(Protocol):
     Any split of the same text gives the same sums; no text is lost; nothing is raised for odd output.
     """
 
-    preserved_tokens: tuple[str, ...]
-    """Special tokens the engine must hand over as text."""
+    @property
+    def preserved_tokens(self) -> tuple[str, ...]:
+        """Special tokens the engine must hand over as text."""
 
     def start(
         self, tools: Sequence[Tool], last_message: Message | None, think: Think | None

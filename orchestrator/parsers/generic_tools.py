@@ -1,0 +1,239 @@
+"""Calls as JSON objects behind the tag that a template writes them with.
+
+Source: ``parsers`` §8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from orchestrator.domain.chunks import ToolCall
+from orchestrator.parsers.declared import DeclaredTools
+from orchestrator.parsers.generic_calls import NAME_MEMBERS, calls_in, first_name
+from orchestrator.parsers.json_scan import JsonObject, ObjectScanner, Remainder
+from orchestrator.parsers.scripted import Script, ScriptedParser
+from orchestrator.parsers.steps import Block, Opening, Step
+from orchestrator.parsers.text import BLANK, NO_TAGS, Tags, trim
+
+BRACE, BRACKET, FENCE = "{", "[", "```"
+
+_ELEMENT = re.compile(r"<(?P<name>[^<>/\s|]+)>")
+_FENCE_MARK = re.compile(r"```\w*")
+_CLOSING_BRACKETS = ("]", ")", "}", ",")
+
+
+def tool_tag_token(tag: str) -> tuple[str, ...]:
+    """The special token at the start of a tag, which the engine must hand over as text; none for plain JSON."""
+    if tag in ("", BRACE, BRACKET):
+        return ()
+    closing = {"[": "]", "<": ">"}.get(tag[0])
+    end = tag.find(closing) if closing else -1
+    return (tag[: end + 1] if end >= 0 else tag,)
+
+
+def closing_form(tag: str) -> str:
+    """``</x>`` for a tag ``<x>``, otherwise nothing."""
+    element = _ELEMENT.fullmatch(tag)
+    return f"</{element['name']}>" if element else ""
+
+
+class GenericToolParser(ScriptedParser):
+    """Calls behind a tag; or, where the tag is a bracket, an answer that begins with calls.
+
+    Before the first call content is as it is, from then on it is trimmed.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+        self._token = tool_tag_token(tag)
+        self._is_bare = tag in (BRACE, BRACKET)
+        self._closing = "]" if tag == BRACKET else closing_form(tag)
+        self._stops = NO_TAGS if self._is_bare else Tags(*filter(None, (tag, self._closing)))
+        self._gap_end = Tags(BRACE, *(self._stops.all or ("]",)))
+
+    def script(self) -> Script[None]:
+        self.careful, self.keeps_end = False, True
+        if not self._is_bare:
+            yield from self.tagged_calls()
+            return
+        yield (opening := Opening(self._tag, after_blank=True))
+        if opening.tag is None:
+            return
+        self.out.content.add(opening.blank)
+        if self._tag == BRACE:
+            yield from self.bare_objects()
+        else:
+            yield from self.block_of_calls("")
+        if self.careful:
+            yield self.content(NO_TAGS)
+
+    def called(self, calls: Sequence[ToolCall]) -> None:
+        """From the first call on, white space around content does not count."""
+        self.careful, self.keeps_end = True, False
+        self.drop_held()
+        self.out.call(*calls)
+
+    def bare_objects(self) -> Script[None]:
+        """One object after the other, as long as they are calls; the first brace has come."""
+        brace: str | None = BRACE
+        while brace:
+            if not (yield from self.object_outside("")):
+                return
+            yield (opening := Opening(BRACE))
+            brace = opening.tag
+
+    def object_outside(self, blank: str) -> Script[bool]:
+        """An object that no tag belongs to. Gives whether it was a call."""
+        yield (read := JsonObject(NAME_MEMBERS, self._names_no_tool))
+        calls = calls_in(read.found, self.tools) if read.found is not None else None
+        if not calls:
+            self.more_content(blank + read.text)
+            return False
+        self.called(calls)
+        yield Closers(self._closing)
+        return True
+
+    def tagged_calls(self) -> Script[None]:
+        """Content with tags in it, to the end. After the first call an object needs no tag."""
+        while True:
+            yield (text := self.content(Tags(self._tag, BRACE) if self.careful else Tags(self._tag)))
+            if text.tag is None:
+                return
+            if text.tag == BRACE:
+                yield from self.object_outside(text.blank)
+                continue
+            blank = text.blank
+            while (yield from self.block_of_calls(blank)):
+                blank = ""
+
+    def block_of_calls(self, blank: str) -> Script[bool]:
+        """What follows a tag, up to what closes it. Gives whether the tag came again.
+
+        Without any call in it, it is text, from its tag on.
+        """
+        block = _Block(self._tag)
+        while (stop := (yield from self.next_call(block))) == BRACE:
+            yield (closers := Closers(self._closing, fence=block.fence_is_open))
+            if closers.closes(self._tag):
+                return False
+        if block.has_called:
+            self.more_content(trim(block.text))
+        else:
+            self.give_back(blank + self._tag + block.text + (self._closing if stop == self._closing else ""))
+        return stop == self._tag
+
+    def next_call(self, block: _Block) -> Script[str | None]:
+        """Reads up to the next call of a block. Gives a brace if there is one, otherwise what ended the block."""
+        while True:
+            yield (gap := Block(self._gap_end))
+            block.add_gap(gap.text, self.tools)
+            if gap.tag != BRACE:
+                return gap.tag
+            yield (read := JsonObject(resume_at=self._stops))
+            if self.takes_call(read, block):
+                return BRACE
+            block.add(read.text)
+            if read.depth:
+                yield (rest := Remainder(read.depth, self._stops))
+                block.add(rest.text)
+                if rest.tag:
+                    return rest.tag
+
+    def takes_call(self, read: JsonObject, block: _Block) -> bool:
+        """Whether an object is a call: by the names in it, or by a name before it; then it is taken."""
+        if read.found is None:
+            return False
+        calls = calls_in(read.found, self.tools)
+        before = block.text
+        if calls is None and block.name:
+            before, calls = block.text_before_name, [ToolCall(block.name, read.found)]
+        elif calls is None and not self._is_bare and (named := first_name(read.text, self.tools)):
+            calls = [ToolCall(named[0], read.found)]
+        if not calls:
+            return False
+        self.more_content(_without_openers(before))
+        self.called(calls)
+        block.begin_anew()
+        return True
+
+    def _names_no_tool(self, scanner: ObjectScanner) -> bool:
+        name = next((scanner.members[key] for key in NAME_MEMBERS if key in scanner.members), None)
+        return name is not None and name not in self.tools
+
+
+class Closers(Step):
+    """Drops what closes a call: brackets and commas, the closing form of the tag, the end of a fence; and blanks."""
+
+    def __init__(self, closing: str, *, fence: bool = False) -> None:
+        self._marks = (*_CLOSING_BRACKETS, *filter(None, (closing, FENCE if fence else "")))
+        self._closing = closing
+        self._dropped: set[str] = set()
+        self._head = ""
+
+    def take(self, text: str) -> str | None:
+        self._head += text
+        while head := self._head.lstrip(BLANK):
+            mark = next((mark for mark in self._marks if head.startswith(mark)), None)
+            if mark is None:
+                break
+            self._dropped.add(mark)
+            self._head = head[len(mark) :]
+        self._head = head
+        return None if any(mark.startswith(head) for mark in self._marks) else head
+
+    def end(self) -> str:
+        return ""
+
+    def closes(self, tag: str) -> bool:
+        """Whether what was dropped closes all that ``tag`` has opened."""
+        return (
+            self._closing in self._dropped
+            or (tag.endswith(BRACKET) and "]" in self._dropped)
+            or (FENCE in tag and FENCE in self._dropped)
+        )
+
+
+class _Block:
+    """The text behind a tag, or behind the last call there."""
+
+    def __init__(self, tag: str) -> None:
+        self.name: str | None = None
+        """The first name of a declared tool in the text outside objects."""
+        self.has_called = False
+        self.fence_is_open = bool(tag.count(FENCE) % 2)
+        self._parts: list[str] = []
+        self._length = self._name_at = 0
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self._parts)
+
+    @property
+    def text_before_name(self) -> str:
+        """Up to the name."""
+        return self.text[: self._name_at]
+
+    def add(self, text: str) -> None:
+        """Text of an object that is no call."""
+        self._parts.append(text)
+        self._length += len(text)
+
+    def add_gap(self, text: str, tools: DeclaredTools) -> None:
+        """Text before an object."""
+        if self.name is None and (found := first_name(text, tools)):
+            self.name, self._name_at = found[0], self._length + found[1]
+        self.fence_is_open ^= bool(text.count(FENCE) % 2)
+        self.add(text)
+
+    def begin_anew(self) -> None:
+        """A call has been found: the text begins behind it."""
+        self.name, self.has_called = None, True
+        self._parts.clear()
+        self._length = 0
+
+
+def _without_openers(text: str) -> str:
+    """Text before a call without what opens the call: brackets, commas, fence marks."""
+    return trim(trim(_FENCE_MARK.sub("", text)).rstrip(BLANK + "[({,"))

@@ -1,0 +1,172 @@
+"""The steps parsers are made of. Each reads text piece by piece until it has found what it was made for.
+
+A step looks at every character a bounded number of times, however the text is cut, and holds back no more than
+it must. It keeps what it found in its attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.parsers.output import Sink
+from orchestrator.parsers.text import BLANK, NO_TAGS, Tags
+
+
+class Step:
+    """Reads text until it has found out what it was made for."""
+
+    idle = False
+    """Whether nothing is held back, so that text which does not stir passes through ``sink`` as it is."""
+    sink: Sink
+    stirs: Callable[[str], Any]
+
+    def take(self, text: str) -> str | None:
+        """Read ``text``. ``None`` asks for more; otherwise the step is over, and this much is left to read."""
+        raise NotImplementedError
+
+    def end(self) -> str:
+        """The output has ended: settle. Returns text that the next step shall read."""
+        raise NotImplementedError
+
+
+class Flow(Step):
+    """Lets text flow into a sink until a tag comes.
+
+    What may be the beginning of a tag is held back. A *careful* flow also holds white space back, until other
+    text follows it: white space before a tag does not flow, it is left in ``blank`` for whoever handles the tag.
+    White space at the end of the output flows only if ``keeps_end``, or before the beginning of a tag.
+    ``held`` is white space held back from the start.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        tags: Tags = NO_TAGS,
+        *,
+        careful: bool = False,
+        keeps_end: bool = True,
+        held: str = "",
+    ) -> None:
+        self.sink = sink
+        self.tag: str | None = None
+        """The tag that came; ``None`` if the output ended."""
+        self.blank = ""
+        self._tags = tags
+        self._careful = careful
+        self._keeps_end = keeps_end
+        self._held = [held] if held else []
+        self._partial = ""
+        self.idle = not held
+        self.stirs = tags.stirs_or_blank_end if careful else tags.stirs
+
+    def take(self, text: str) -> str | None:
+        text = self._partial + text
+        if match := self._tags.search(text):
+            self._pass(text[: match.start()])
+            self.tag, self.blank = match.group(), "".join(self._held)
+            return text[match.end() :]
+        cut = len(text) - self._tags.partial(text)
+        self._pass(text[:cut])
+        self._partial = text[cut:]
+        self.idle = not (self._partial or self._held)
+        return None
+
+    def end(self) -> str:
+        if self._partial or self._keeps_end:
+            self.sink.add("".join((*self._held, self._partial)))
+        return ""
+
+    def _pass(self, text: str) -> None:
+        body = text.rstrip(BLANK) if self._careful else text
+        if body:
+            self.sink.add("".join((*self._held, body)))
+            self._held.clear()
+        if len(body) < len(text):
+            self._held.append(text[len(body) :])
+
+
+class Opening(Step):
+    """Looks whether the text goes on with one of ``tags``, the longest that fits; if not, it reads nothing.
+
+    With ``after_blank`` white space may stand before the tag.
+    """
+
+    def __init__(self, *tags: str, after_blank: bool = False) -> None:
+        self.tag: str | None = None
+        """The tag that came, if one did."""
+        self.blank = ""
+        """The white space before it."""
+        self.ended = False
+        """Whether the output ended before this could be seen from other text."""
+        self._tags = sorted(tags, key=len, reverse=True)
+        self._skips = after_blank
+        self._skipped: list[str] = []
+        self._head = ""
+
+    def take(self, text: str) -> str | None:
+        if self._skips and not self._head:
+            rest = text.lstrip(BLANK)
+            self._skipped.append(text[: len(text) - len(rest)])
+            text = rest
+        self._head += text
+        if not self._head or any(tag.startswith(self._head) and tag != self._head for tag in self._tags):
+            return None
+        return self._settle()
+
+    def end(self) -> str:
+        self.ended = True
+        return self._settle()
+
+    def _settle(self) -> str:
+        skipped = "".join(self._skipped)
+        self.tag = next((tag for tag in self._tags if self._head.startswith(tag)), None)
+        if self.tag is None:
+            return skipped + self._head
+        self.blank = skipped
+        return self._head[len(self.tag) :]
+
+
+class SkipBlank(Step):
+    """Drops white space."""
+
+    def take(self, text: str) -> str | None:
+        return text.lstrip(BLANK) or None
+
+    def end(self) -> str:
+        return ""
+
+
+class Block(Step):
+    """Collects text up to a closing tag."""
+
+    def __init__(self, closing: Tags, *, limit: int | None = None) -> None:
+        self.text = ""
+        self.tag: str | None = None
+        """The closing tag that came; ``None`` if the output ended, or the tag is beyond the limit."""
+        self.overlong = False
+        """Whether more than ``limit`` characters came without a closing tag; all of them are left to read."""
+        self._closing = closing
+        self._limit = limit
+        self._parts: list[str] = []
+        self._length = 0
+        self._partial = ""
+
+    def take(self, text: str) -> str | None:
+        text = self._partial + text
+        match = self._closing.search(text)
+        cut = match.start() if match else len(text) - self._closing.partial(text)
+        self._length += cut
+        if self._limit is not None and self._length > self._limit:
+            self.overlong = True
+            return "".join((*self._parts, text))
+        self._parts.append(text[:cut])
+        if match is None:
+            self._partial = text[cut:]
+            return None
+        self.text, self.tag = "".join(self._parts), match.group()
+        return text[match.end() :]
+
+    def end(self) -> str:
+        self.text = "".join((*self._parts, self._partial))
+        return ""
