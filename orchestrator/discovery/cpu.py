@@ -18,6 +18,12 @@ def usable_cores(groups: ControlGroups | None = None) -> int:
     return max(min(count for count in counts if count), 1)
 
 
+def thread_limit(groups: ControlGroups | None = None) -> int | None:
+    """The cores for an engine where there are fewer than it would count; ``None`` lets it count."""
+    cores, physical = usable_cores(groups), psutil.cpu_count(logical=False)
+    return cores if physical and cores < physical else None
+
+
 def _allowed() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

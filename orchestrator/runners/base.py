@@ -108,6 +108,10 @@ class RunnerProcess(Runner, Protocol):
     def pid(self) -> int: ...
 
     @property
+    def has_ended(self) -> bool:
+        """The process is dead, though ``exited`` may not have told yet."""
+
+    @property
     def memory(self) -> MemoryUse: ...
 
     @property

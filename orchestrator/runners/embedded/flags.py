@@ -84,20 +84,11 @@ def _one_of(**choices: Any) -> Callable[[str], Any]:
 
 
 def _on_off(text: str) -> bool:
-    return {"on": True, "enabled": True, "true": True, "1": True}.get(text) or not {
-        "off": True,
-        "disabled": True,
-        "false": True,
-        "0": True,
-    }[text]
+    return {"on": True, "off": False}[text]
 
 
 def _cache_type(text: str) -> Any:
-    return getattr(xllamacpp.ggml_type, f"GGML_TYPE_{text.upper()}", None) or _refuse(text)
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError(text)
+    return xllamacpp.ggml_type[f"GGML_TYPE_{text.upper()}"]
 
 
 def _speculative_types(text: str) -> list[Any]:

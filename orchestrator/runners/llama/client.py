@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from orchestrator.domain.chunks import Done, DoneReason, Item, StopDetail
-from orchestrator.errors import EngineRefused, RunnerFailed
+from orchestrator.errors import EngineRefused, RunnerFailed, UnreadableAnswer
 from orchestrator.process.address import Address
 from orchestrator.runners.base import Embedding
 from orchestrator.runners.connection import Answer, AnswerCutOff, EngineUnreachable, exchange
@@ -105,13 +105,13 @@ async def embed(address: Address, body: Body) -> Embedding:
     try:
         return read_embedding(orjson.loads(raw))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise EngineRefused(f"unmarshal embedding response: json: {error}", status=400) from error
+        raise UnreadableAnswer(f"unmarshal embedding response: json: {error}") from error
 
 
 def read_embedding(document: Any) -> Embedding:
-    """The vector in an answer of either route. Raises ``EngineRefused`` if the answer is an empty list."""
+    """The vector in an answer of either route. Raises ``UnreadableAnswer`` for an empty list."""
     if document == []:
-        raise EngineRefused("empty embedding response", status=400)
+        raise UnreadableAnswer("empty embedding response")
     entries = document["data"] if isinstance(document, dict) else document
     if not entries:
         raise ValueError("cannot unmarshal object without data")

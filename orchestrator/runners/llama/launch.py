@@ -58,6 +58,8 @@ class EngineSettings:
     """The daemon's environment, which engines inherit."""
     flash_attention: bool | None = None
     kv_cache_type: str = ""
+    threads: int | None = None
+    """Threads where neither the user nor the scheduler chose; ``None`` is one per physical core."""
     prompt_cache_mib: int | None = None
     """Memory for displaced conversations; ``None`` is an eighth of the machine's, at most 8 GiB."""
 
@@ -167,7 +169,7 @@ class _Plan:
             yield from ("-b", str(options.num_batch), "-ub", str(options.num_batch))
         if options.num_gpu >= 0:
             yield from ("-ngl", str(options.num_gpu))
-        if threads := options.num_thread if options.num_thread > 0 else self.order.threads:
+        if threads := self._threads():
             yield from ("-t", str(threads))
         if (main_gpu := self._main_gpu()) is not None:
             yield from ("--split-mode", "none", "--main-gpu", str(main_gpu))
@@ -263,6 +265,11 @@ class _Plan:
         """The adapters, by their links where the engine would cut a name at a comma."""
         by_target = {target: link for link, target in links.items()}
         return [by_target.get(path, path) for path in self.spec.files.adapters]
+
+    def _threads(self) -> int | None:
+        if self.options.num_thread > 0:
+            return self.options.num_thread
+        return self.order.threads or self.settings.threads
 
     def _main_gpu(self) -> int | None:
         return self.options.main_gpu if self.order.main_gpu is None else self.order.main_gpu

@@ -12,12 +12,12 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from orchestrator.runners.base import MemoryUse
-from orchestrator.runners.out_of_memory import is_fatal, is_quoted
+from orchestrator.runners.out_of_memory import is_fatal, is_quoted, says_out_of_memory
 
 _MIB = 1 << 20
 _ERRORS_LIMIT_BYTES = 8 * 1024
 
-_PREFIX = re.compile(r"^(?:\d+\.\d\d\.\d{3}\.\d{3} )?[DIWE] ")
+_PREFIX = re.compile(r"(?:\d+\.\d\d\.\d{3}\.\d{3} )?[DIWE] ")
 """Time and level that an engine writes which cannot be told to leave them out."""
 _SIGNS_OF_ERROR = (
     "mlx:",
@@ -49,7 +49,8 @@ _DRAFT = "loading draft model"
 
 def without_prefix(line: str) -> str:
     """The line without time and level."""
-    return _PREFIX.sub("", line, count=1)
+    prefix = _PREFIX.match(line)
+    return line[prefix.end() :] if prefix else line
 
 
 @dataclass(slots=True)
@@ -64,8 +65,11 @@ class ErrorLines:
     def feed(self, line: str) -> None:
         """Keep ``line``, from its first sign of an error on, if it is one."""
         match = _ERROR.search(line)
+        out_of_memory = says_out_of_memory(line)
+        if match is None and not out_of_memory:
+            return
         text = line[match.start() if match else 0 :].strip()
-        if is_fatal(line):
+        if out_of_memory and is_fatal(line):
             self.out_of_memory_line = text
         if match is None and not is_quoted(line):
             return

@@ -57,6 +57,10 @@ class LlamaRunner:
         return self._mmap_auto
 
     @property
+    def has_ended(self) -> bool:
+        return isinstance(self._process.state, Stopped)
+
+    @property
     def memory(self) -> MemoryUse:
         return self._process.log.sizes.memory_use(self._spec.files.facts.size_bytes)
 

@@ -369,6 +369,9 @@ def test_an_adapter_whose_name_holds_a_comma_is_linked() -> None:
 def test_threads_of_the_user_win_over_those_of_the_scheduler() -> None:
     assert value(planned(threads=2), "-t") == "2"
     assert value(planned(threads=2, options=Options(num_ctx=4096, num_thread=7)), "-t") == "7"
+    limited = EngineSettings(threads=3)
+    assert value(planned(settings=limited), "-t") == "3"
+    assert value(planned(settings=limited, threads=2), "-t") == "2"
     assert value(planned(), "-t") is None
 
 
