@@ -62,6 +62,13 @@ class EngineRefused(OrchestratorError):
         self.status = status
 
 
+class UnreadableAnswer(EngineRefused):
+    """The engine answered with something else than what was asked for; told as its refusal."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, status=400)
+
+
 class RunnerFailed(OrchestratorError):
     """The engine could not start, died, or broke off in the middle of an answer."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.domain.loads import ModelFacts
 from orchestrator.domain.requests import EmbedRequest
-from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed
+from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed, UnreadableAnswer
 from orchestrator.inference.errors import ModelNotFound, ModelNotPulled, ModelRequired
 from orchestrator.inference.path import choose_path
 from orchestrator.inference.prepare import load_spec
@@ -147,7 +147,7 @@ class _TextReader:
         try:
             return await self._runner.embed(text), not whole
         except EngineRefused as error:
-            if error.status != 400 or not self._truncate:
+            if error.status != 400 or isinstance(error, UnreadableAnswer) or not self._truncate:
                 raise
         shorter = min(limit, self._num_batch)
         if shorter >= len(tokens):

@@ -155,6 +155,7 @@ class Scheduler:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[request.id] = woken
         try:
+            self._notice_death(request.key)
             self._happen(Asked(asked_at, request))
             await woken
         except asyncio.CancelledError:
@@ -163,6 +164,13 @@ class Scheduler:
         finally:
             del self._waiting[request.id]
         return self._grants.pop(request.id)
+
+    def _notice_death(self, key: str) -> None:
+        """A process that died a moment ago is not lent once more, though the task that watches it sleeps."""
+        runner = self._world.runners.get(key)
+        process = None if runner is None else self._processes.get(runner.serial)
+        if runner is not None and process is not None and process.has_ended:
+            self._happen(Exited(_now(), key, runner.serial))
 
     def _withdraw(self, request_id: int, woken: asyncio.Future[None]) -> None:
         """The client has gone away, perhaps in the very moment in which its request was granted or failed."""

@@ -13,7 +13,7 @@ Call = Mapping[str, Any]
 """``path``, ``body`` as a value, and for actual calls ``text``, the body as it came."""
 
 GENERATING = frozenset({"/completion", "/v1/chat/completions", "/v1/embeddings"})
-"""What has to be equal. How a text is measured is free: what comes of it shows in the prompt and the reply."""
+"""What has to be equal. How a text is measured is free: what comes of it shows in prompt and reply."""
 
 _MAY_BE_ADDED = frozenset(
     {"id_slot", "sse_ping_interval", "return_progress", "reasoning_control", "timings_per_token"}

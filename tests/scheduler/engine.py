@@ -44,6 +44,10 @@ class ScriptedProcess:
     def spec(self) -> LoadSpec:
         return replace(self.order.spec, options=replace(self.order.spec.options, use_mmap=False))
 
+    @property
+    def has_ended(self) -> bool:
+        return self.gone.is_set()
+
     def kill(self) -> None:
         """The process dies by itself."""
         self.gone.set()

@@ -287,6 +287,14 @@ async def test_a_runner_that_dies_is_forgotten_at_once_and_started_afresh() -> N
         assert here.engine.names == ["red", "red"]
 
 
+async def test_a_runner_that_died_this_very_moment_is_not_lent_again() -> None:
+    async with house() as it:
+        await it.use(RED)
+        it.engine.processes[0].kill()
+        await it.use(RED)
+        assert len(it.engine.processes) == 2
+
+
 async def test_an_error_of_the_runner_passes_through_the_lease_and_frees_it() -> None:
     async with house() as here:
         with pytest.raises(RunnerFailed, match="stream broke off"):
