@@ -60,15 +60,14 @@ _SETTINGS_FILE = "server.json"
 def serve(config: Config) -> int:
     """Serve until a signal says to stop. Returns the exit status; why it is not 0 stands on stderr."""
     set_up_logging(config.log_level, config.log_format)
-    config.log()
     try:
         _introduce_key(config.home / ".ollama")
         with _listener(config.host) as listening:
+            config.log()
             _loop_runner().run(_until_told_to_stop(config, listening))
     except (OrchestratorError, OSError) as error:
-        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - the last words of a command
-        if isinstance(error, OrchestratorError) and error.hint:
-            print(error.hint, file=sys.stderr)  # noqa: T201
+        hint = f" ({error.hint})" if isinstance(error, OrchestratorError) and error.hint else ""
+        print(f"Error: {error}{hint}", file=sys.stderr)  # noqa: T201 - the last words of a command
         return 1
     return 0
 

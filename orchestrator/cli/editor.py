@@ -86,7 +86,7 @@ class Editor:
         """
         text = ""
         while True:
-            self._hint.text = _BLOCK_HINT if continued else _MESSAGE_HINT
+            self._hint.first = _BLOCK_HINT if continued else _MESSAGE_HINT
             self._session.app.erase_when_done = False
             try:
                 text = self._session.prompt(_CONTINUED if continued else _PROMPT, default=text)
@@ -133,17 +133,18 @@ class _Remembered(PromptHistory):
 
 
 class _Hint(Processor):
-    """Grey words on the last line while it is empty."""
+    """Grey words on the last line while it is empty; a line broken by hand has other ones than a first."""
 
     def __init__(self) -> None:
-        self.text = _MESSAGE_HINT
+        self.first = self.next = _MESSAGE_HINT
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         document = transformation_input.document
         fragments: StyleAndTextTuples = transformation_input.fragments
         is_last = transformation_input.lineno == document.line_count - 1
         if is_last and not document.lines[-1] and not get_app().is_done:
-            fragments = [*fragments, (_GREY, self.text)]
+            text = self.next if transformation_input.lineno else self.first
+            fragments = [*fragments, (_GREY, text)]
         return Transformation(fragments)
 
 
@@ -157,12 +158,12 @@ def _keys(hint: _Hint) -> KeyBindings:
 
     @keys.add("c-j", eager=True)
     def break_line(event: KeyPressEvent) -> None:
-        hint.text = _BLOCK_HINT
+        hint.next = _BLOCK_HINT
         event.current_buffer.insert_text("\n")
 
     @keys.add(Keys.BracketedPaste, eager=True)
     def paste(event: KeyPressEvent) -> None:
-        hint.text = _MESSAGE_HINT
+        hint.next = _MESSAGE_HINT
         event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
 
     @keys.add("tab")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from orchestrator import daemon
 from orchestrator.config import Config
+from orchestrator.daemon import serve as serve_until_stopped
 
 
 def serve() -> int:
     """Serve until told to stop; gives the exit status."""
-    return daemon.serve(Config.from_environ(os.environ))
+    return serve_until_stopped(Config.from_environ(os.environ))

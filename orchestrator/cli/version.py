@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import orchestrator
+from orchestrator import OLLAMA_VERSION
 from orchestrator.cli.commands import PROGRAM
 from orchestrator.cli.connection import client
 from orchestrator.client.errors import ApiError, ServerUnreachable
 
 
 def show_version() -> None:
-    """Print the server's version, and the program's own when it is another."""
-    own = orchestrator.__version__
+    """Print the server's version, and the program's own when it is another.
+
+    Both are versions of the API, which is what a server tells of itself.
+    """
+    own = OLLAMA_VERSION
     try:
         with client() as native:
             served = native.version()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import orchestrator
+from orchestrator import OLLAMA_VERSION
 from tests.cli.conftest import Orch
 from tests.native_server import NativeServer
 
-OWN = orchestrator.__version__
+OWN = OLLAMA_VERSION
 
 HEAVY = {"aiohttp", "pydantic", "prompt_toolkit", "numpy", "rich", "jinja2", "uvloop", "gguf", "PIL"}
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.cli_replay.masks import any_reason, mask, words_only
@@ -14,6 +15,17 @@ from tests.cli_replay.world import Case, World
 
 _DEADLINE_S = 120
 _THEN_AFTER_S = 2.0
+
+_EXPLAINED: Mapping[str, Case] = {
+    "run-wrap-long-to-pipe": {
+        "path": "/api/generate",
+        "body": {"model": "long", "prompt": "Tell me about rivers."},
+        "response": "Rivers are indeed one of the most fascinating and diverse natural systems on our "
+        "planet. They're a complex network of interconnected pathways that crisscross the globe, "
+        "with their own unique ecosystems and habitats.",
+    }
+}
+"""Where the words of the model come from in cases that do not say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +44,13 @@ def differences(world: World, case: Case) -> list[str]:
     lines = [] if got.exit == case["exit"] else [f"exit: recorded {case['exit']}, now {got.exit}"]
     if case.get("optional"):
         return lines
-    recorded_words = case.get("generated")
-    words = _generated(world, case)
-    stdout = mask(case["stdout"], words=_said(recorded_words)), mask(got.stdout, words=words)
-    stderr = (
-        mask(case["stderr"], words=_said(recorded_words), progress=True),
-        mask(got.stderr, words=words, progress=True),
-    )
+    recorded_words, words = _generated(world, case)
+    streams = case["stdout"], got.stdout
     if case.get("loose"):
-        stdout = words_only(stdout[0]), words_only(stdout[1])
+        streams = words_only(case["stdout"]), words_only(got.stdout)
+        words = {name: words_only(said) for name, said in words.items()}
+    stdout = mask(streams[0], words=recorded_words), mask(streams[1], words=words)
+    stderr = mask(case["stderr"], progress=True), mask(got.stderr, progress=True)
     if case.get("wording"):
         stderr = any_reason(stderr[0]), any_reason(stderr[1])
     then = mask(case.get("then_stdout", "")), mask(got.then)
@@ -103,15 +113,16 @@ def _then(world: World, case: Case) -> str:
     return world.unfill(done.stdout.decode(errors="replace"))
 
 
-def _generated(world: World, case: Case) -> dict[str, str]:
-    """The words that the model of this machine says in the case."""
-    if not (asked := case.get("generated")):
-        return {}
-    return _said(world.call("library", "POST", asked["path"], asked["body"] | {"stream": False}))
+def _generated(world: World, case: Case) -> tuple[dict[str, str], dict[str, str]]:
+    """The words that the model says in the case, as recorded and on this machine."""
+    if not (asked := case.get("generated") or _EXPLAINED.get(case["id"])):
+        return {}, {}
+    reply = world.call("library", "POST", asked["path"], asked["body"] | {"stream": False})
+    return _said(asked), _said(reply)
 
 
-def _said(reply: Case | None) -> dict[str, str]:
-    return {name: (reply or {}).get(name) or "" for name in ("thinking", "response")}
+def _said(reply: Case) -> dict[str, str]:
+    return {name: reply.get(name) or "" for name in ("thinking", "response")}
 
 
 def _compared(name: str, recorded: str, now: str) -> list[str]:

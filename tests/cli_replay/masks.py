@@ -22,7 +22,7 @@ _RULES = (
     (r"[0-9a-f]{64}", "<SHA256>"),
 )
 _PARAMETERS = re.compile(
-    r"(?m)(?:^(?:PARAMETER [a-z_]+ .*|[a-z_]+ {3,}\S.*)\n?){2,}|(?<=^  Parameters\n)(?: {4}\S.*\n)+"
+    r"(?m)(?:^(?:PARAMETER [a-z_]+ .*|(?: {2})?[a-z_]+ {3,}\S.*)\n?){2,}|(?<=^  Parameters\n)(?: {4}\S.*\n)+"
 )
 _PROGRAM = re.compile(r"(?i)\b(ollama|orch)\b(?!\.(?:com|ai))")
 

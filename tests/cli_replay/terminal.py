@@ -68,33 +68,28 @@ class Terminal:
             case {"key": name}:
                 self._write(_bytes_of(name))
 
-    def wait_until(self, is_right: Callable[[Terminal], bool], seconds: float) -> bool:
+    def wait_until(self, is_right: Callable[[], bool], seconds: float) -> bool:
         """Watch the screen until it is right; False when that takes too long or the program is gone."""
         deadline = time.monotonic() + seconds
-        while not is_right(self):
+        while not is_right():
             if not self._read(deadline - time.monotonic()):
-                return is_right(self)
+                return is_right()
         return True
-
-    def rest(self, seconds: float) -> None:
-        """Read on until nothing has changed for so long."""
-        while self._read(seconds):
-            pass
 
     @property
     def text(self) -> str:
         """The rows without blanks and empty rows at the end; the exit status when all is over."""
         rows = [row.rstrip() for row in self._screen.display]
-        while rows and not rows[-1]:
-            rows.pop()
         if not self._is_open:
-            rows.append(f"<EXIT {self.process.wait()}>")
-        return "\n".join(rows)
+            return "\n".join([*rows[: self._screen.cursor.y], f"<EXIT {self.process.wait()}>"])
+        return "\n".join(rows).rstrip("\n")
 
     @property
     def cursor(self) -> list[int]:
-        """Column and row, from 0."""
-        return [self._screen.cursor.x, self._screen.cursor.y]
+        """Column, and row counted from the last one of ``text``."""
+        if not self._is_open:
+            return [0, 1]
+        return [self._screen.cursor.x, self._screen.cursor.y - self.text.count("\n")]
 
     def cells(self) -> Iterator[Cell]:
         """Every character that is not blank."""

@@ -7,9 +7,7 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +20,10 @@ import httpx
 from tests.cli_replay import files
 from tests.cli_replay.registry import loopback_registry
 from tests.golden_records import FOLDER
+from tests.http_replay.daemon import free_port, running_daemon
 
 Case = Mapping[str, Any]
 
-_START_DEADLINE_S = 60.0
-_STOP_DEADLINE_S = 30.0
 _UNLOAD_DEADLINE_S = 20.0
 _POLL_S = 0.05
 _FOREIGN = re.compile(r"(OLLAMA|ORCH|HTTPS?_PROXY|https?_proxy|ALL_PROXY|all_proxy)")
@@ -36,12 +33,11 @@ _PROGRAM = Path(sys.executable).with_name("orch")
 class World:
     """Everything a recorded command may touch, below one folder."""
 
-    def __init__(self, folder: Path, registry: str, busy: str) -> None:
+    def __init__(self, folder: Path, addresses: Mapping[str, str], names: Mapping[str, str]) -> None:
         self.folder = folder
         self.home = folder / "home"
-        self.home.mkdir()
         self.library: Mapping[str, Mapping[str, Any]] = json.loads((FOLDER / "cli/library.json").read_text())
-        self._ports = {name: _free_port() for name in ("empty", "library", "none")}
+        self._addresses = addresses
         self._stock: dict[str, str] = {}
         self._files: dict[str, tuple[str, Path]] = {}
         self._is_in_order = False
@@ -49,9 +45,8 @@ class World:
             "<GGUF>": str(folder / "base.gguf"),
             "<HALF>": str(folder / "half.gguf"),
             "<HOME>": str(self.home),
-            "<DEAD>": f"127.0.0.1:{self._ports['none']}",
-            "<BUSY>": busy,
-            "<REGISTRY>": registry,
+            "<DEAD>": addresses["none"],
+            **names,
         }
         (folder / "base.gguf").symlink_to(files.base())
         (folder / "half.gguf").symlink_to(files.half())
@@ -67,40 +62,16 @@ class World:
         }
         return kept | own | more
 
-    @contextmanager
-    def server(self, name: str) -> Iterator[None]:
-        """A server of our own program; its way to registries far away is a proxy that refuses."""
-        environment = self.environment(
-            OLLAMA_HOST=self._host(name),
-            OLLAMA_MODELS=str(self.folder / name),
-            ORCH_RUN_DIR=str(self.folder / f"run-{name}"),
-            HTTPS_PROXY="http://127.0.0.1:1",
-        )
-        with (self.folder / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [_PROGRAM, "serve"], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        try:
-            self._wait_for(name, process)
-            yield
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(_STOP_DEADLINE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
     def prepare(self, case: Case) -> Path:
         """Bring everything into the state a case begins with; gives its folder."""
         folder = self.folder / "cwd"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         server = case["server"]
-        host = self._host(server)
+        host = self._addresses[server]
         self._names |= {
             "<CWD>": str(folder),
-            "<MODELS>": str(self.folder / server),
+            "<MODELS>": str(self.folder / server / "models"),
             "<HOST>": host,
             "<PORT>": host.rpartition(":")[2],
         }
@@ -117,7 +88,7 @@ class World:
     def variables(self, case: Case) -> dict[str, str]:
         """The environment of a case."""
         own = {name: self.fill(value) for name, value in (case.get("env") or {}).items()}
-        return self.environment(OLLAMA_HOST=self._host(case["server"])) | own
+        return self.environment(OLLAMA_HOST=self._addresses[case["server"]]) | own
 
     def command(self, arguments: Sequence[str]) -> list[str]:
         """The program with arguments as recorded."""
@@ -139,7 +110,7 @@ class World:
         """One request to a server; gives its JSON. Raises ``httpx.HTTPStatusError``."""
         content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         with httpx.Client(trust_env=False, timeout=120) as client:
-            reply = client.request(method, f"http://{self._host(server)}{path}", content=content)
+            reply = client.request(method, f"http://{self._addresses[server]}{path}", content=content)
         reply.raise_for_status()
         return json.loads(reply.content) if reply.content.strip() else None
 
@@ -191,39 +162,22 @@ class World:
             else:
                 self.call("library", "POST", "/api/generate", body | {"stream": False})
 
-    def _wait_for(self, name: str, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + _START_DEADLINE_S
-        while process.poll() is None and time.monotonic() < deadline:
-            try:
-                self.call(name, "GET", "/api/version")
-            except httpx.TransportError:
-                time.sleep(_POLL_S)  # a port has no event for being opened
-            else:
-                return
-        log = (self.folder / f"{name}.log").read_text(errors="replace")
-        raise RuntimeError(f"the {name} server did not start: {log[-1000:]}")
-
-    def _host(self, server: str) -> str:
-        return f"127.0.0.1:{self._ports[server]}"
-
 
 @contextmanager
 def running_world(folder: Path) -> Iterator[World]:
-    """A world with its servers up and its library stocked."""
+    """A world with its servers up and its library stocked; their way to registries far away is closed."""
+    (folder / "home").mkdir()
+    closed = {"HOME": str(folder / "home"), "HTTPS_PROXY": "http://127.0.0.1:1", "OLLAMA_NO_CLOUD": ""}
     with ExitStack() as stack:
         registry = stack.enter_context(loopback_registry())
         busy = stack.enter_context(socket.socket())
         busy.bind(("127.0.0.1", 0))
         busy.listen()
-        world = World(folder, registry, f"127.0.0.1:{busy.getsockname()[1]}")
+        addresses = {"none": f"127.0.0.1:{free_port()}"}
         for name in ("empty", "library"):
-            stack.enter_context(world.server(name))
+            (folder / name).mkdir()
+            addresses[name] = stack.enter_context(running_daemon(folder / name, closed)).address
+        names = {"<REGISTRY>": registry, "<BUSY>": f"127.0.0.1:{busy.getsockname()[1]}"}
+        world = World(folder, addresses, names)
         world.restock(ordered=False)
         yield world
-
-
-def _free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port: int = unused.getsockname()[1]
-        return port
