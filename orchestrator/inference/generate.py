@@ -22,7 +22,7 @@ from orchestrator.inference.output import split
 from orchestrator.inference.path import choose_path
 from orchestrator.inference.prepare import load_spec, settled_think
 from orchestrator.inference.prompts import Prompt, RenderedPrompter, TaggedNativePrompter, fit_messages
-from orchestrator.inference.rendered import completion, fitted_prompt
+from orchestrator.inference.rendered import completion_call, fitted_prompt, parser_by_tags
 from orchestrator.inference.reply import Generation, Overflow, RenderedPrompt, Reply, Residency
 from orchestrator.inference.service import (
     Inference,
@@ -33,6 +33,7 @@ from orchestrator.inference.service import (
 )
 from orchestrator.inference.turn import Answer, Turn
 from orchestrator.parsers import registry as parsers
+from orchestrator.parsers.base import Parser
 from orchestrator.runners.base import ChatCall, Runner
 from orchestrator.store.model import Model
 from orchestrator.templates.errors import TemplateSyntaxError
@@ -150,14 +151,20 @@ async def _rendered_by_the_engine(turn: Turn, messages: Sequence[Message]) -> tu
 
 
 async def _answer(turn: Turn, request: GenerateRequest, prompt: Prompt, overflow: Overflow | None) -> Answer:
-    if request.raw:
-        return await completion(turn, prompt, overflow)
+    parser = None if request.raw else _parser(turn, prompt.text)
+    call, overflow = await completion_call(turn, prompt, overflow, parser)
+    items = turn.runner.complete(call)
+    if not request.raw:
+        items = _with_context(items, turn.runner, prompt.text)
+    return Answer(split(items, parser), overflow)
+
+
+def _parser(turn: Turn, prompt: str) -> Parser | None:
     parser = parsers.make(turn.path.parser_name)
-    if parser is not None:
-        parser.start((), None, turn.think)
-    answer = await completion(turn, prompt, overflow, parser.preserved_tokens if parser else ())
-    items = split(_with_context(answer.items, turn.runner, prompt.text), parser)
-    return replace(answer, items=items)
+    if parser is None:
+        return parser_by_tags(turn, prompt, ())
+    parser.start((), None, turn.think)
+    return parser
 
 
 async def _with_context(

@@ -15,6 +15,8 @@ from orchestrator.renderers.base import Renderer
 from orchestrator.store.capabilities import is_harmony, uses_go_template
 from orchestrator.store.model import Model
 from orchestrator.templates.gotemplate import GoTemplate
+from orchestrator.templates.jinja import jinja_thinking_tags
+from orchestrator.templates.tags import thinking_tags
 
 DEFAULT_TEMPLATE = GoTemplate.parse("{{ .Prompt }}")
 """What stands in for a template where a prompt has to be rendered without one."""
@@ -45,6 +47,8 @@ class PromptPath:
     renderer_name: str = ""
     parser_name: str = ""
     template: GoTemplate = DEFAULT_TEMPLATE
+    thinking_tags: tuple[str, str] | None = None
+    """What thoughts stand between, told from the template in use."""
 
     @property
     def rendered(self) -> bool:
@@ -72,15 +76,21 @@ def choose_path(model: Model, go_template: bool | None) -> PromptPath:
     traits = model.traits
     renderer, parser = _renderer_name(model), traits.config.parser
     template = traits.template or DEFAULT_TEMPLATE
+    tags = thinking_tags(template)
     if is_harmony(traits):
-        return PromptPath(Route.HARMONY, renderer, parser or HARMONY, template)
+        return PromptPath(Route.HARMONY, renderer, parser or HARMONY, template, tags)
     if renderer:
-        return PromptPath(Route.RENDERER_PARSER if parser else Route.RENDERER, renderer, parser, template)
+        route = Route.RENDERER_PARSER if parser else Route.RENDERER
+        return PromptPath(route, renderer, parser, template, tags)
     if parser:
-        return PromptPath(Route.PARSER, parser_name=parser, template=template)
+        return PromptPath(Route.PARSER, "", parser, template, tags)
     if uses_go_template(traits, go_template):
-        return PromptPath(Route.GO_TEMPLATE, template=template)
-    return PromptPath(Route.CHAT_TEMPLATE if traits.chat_template else Route.NONE, template=template)
+        return PromptPath(Route.GO_TEMPLATE, "", "", template, tags)
+    if not traits.chat_template:
+        return PromptPath(Route.NONE, template=template)
+    return PromptPath(
+        Route.CHAT_TEMPLATE, template=template, thinking_tags=jinja_thinking_tags(traits.chat_template)
+    )
 
 
 def _renderer_name(model: Model) -> str:

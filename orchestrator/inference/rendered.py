@@ -8,6 +8,7 @@ from dataclasses import replace
 from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tools import Tool
+from orchestrator.inference.deferred import think_then_constrain
 from orchestrator.inference.output import split
 from orchestrator.inference.prompts import Prompt, RenderedPrompter, cut_prompt, fit_messages
 from orchestrator.inference.reply import Overflow, RenderedPrompt
@@ -15,7 +16,10 @@ from orchestrator.inference.service import wanted_logprobs
 from orchestrator.inference.turn import Answer, Prepared, Turn
 from orchestrator.inference.window import refuse_overlong
 from orchestrator.parsers import registry as parsers
+from orchestrator.parsers.base import Parser
+from orchestrator.parsers.generic import generic_parser
 from orchestrator.runners.base import CompletionCall
+from orchestrator.templates.tags import tool_tag
 
 
 async def rendered_chat(turn: Turn, request: ChatRequest, messages: Sequence[Message]) -> Prepared:
@@ -27,8 +31,35 @@ async def rendered_chat(turn: Turn, request: ChatRequest, messages: Sequence[Mes
     prompt, overflow = await fitted_prompt(turn, messages, tools)
     if request.debug_render_only:
         return RenderedPrompt(prompt.text, len(prompt.media))
-    answer = await completion(turn, prompt, overflow, parser.preserved_tokens if parser else ())
-    return replace(answer, items=split(answer.items, parser))
+    parser = parser or parser_by_tags(turn, prompt.text, tools)
+    call, overflow = await completion_call(turn, prompt, overflow, parser)
+    if parser is not None and _thinks_first(turn):
+        return Answer(think_then_constrain(turn.runner, call, parser), overflow)
+    return Answer(split(turn.runner.complete(call), parser), overflow)
+
+
+def parser_by_tags(turn: Turn, prompt: str, tools: Sequence[Tool]) -> Parser | None:
+    """What splits the output of a model without a parser of its own, by the tags in its template."""
+    tags = turn.path.thinking_tags if turn.think else None
+    if tags is None and not tools:
+        return None
+    parser = generic_parser(
+        thinking_tags=tags,
+        tool_tag=tool_tag(turn.path.template) if tools else None,
+        prompt_ends_in_thought=tags is not None and prompt.rstrip().endswith(tags[0]),
+    )
+    parser.start(tools, None, turn.think)
+    return parser
+
+
+def _thinks_first(turn: Turn) -> bool:
+    """Whether the format has to wait until the model has thought."""
+    if turn.request.format is None or "thinking" not in turn.model.files.capabilities:
+        return False
+    traits = parsers.traits(turn.path.parser_name)
+    if traits is None:
+        return bool(turn.think) and turn.path.thinking_tags is not None
+    return bool(turn.think) or not traits.has_thinking
 
 
 async def fitted_prompt(
@@ -44,10 +75,10 @@ async def fitted_prompt(
     return await prompter.prompt(fit.messages), overflow
 
 
-async def completion(
-    turn: Turn, prompt: Prompt, overflow: Overflow | None, preserved_tokens: tuple[str, ...] = ()
-) -> Answer:
-    """Send a prompt, cut to the window if it has to be; what comes back is the engine's raw text."""
+async def completion_call(
+    turn: Turn, prompt: Prompt, overflow: Overflow | None, parser: Parser | None
+) -> tuple[CompletionCall, Overflow | None]:
+    """The engine's request for a prompt, which is cut to the window if it has to be."""
     request, options = turn.request, turn.options
     text: str | tuple[int, ...] = prompt.text
     if request.truncate and not prompt.media:
@@ -69,8 +100,8 @@ async def completion(
         options=options,
         format=usable_format(request.format),
         top_logprobs=wanted_logprobs(request),
-        preserved_tokens=preserved_tokens,
+        preserved_tokens=parser.preserved_tokens if parser else (),
         media=prompt.media,
         leading_bos=turn.path.leading_bos,
     )
-    return Answer(turn.runner.complete(call), overflow)
+    return call, overflow

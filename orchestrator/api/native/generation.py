@@ -45,14 +45,23 @@ def routes(state: AppState) -> Iterable[Route]:
     async def post_chat(request: web.Request) -> web.StreamResponse:
         body = await read(request, wire.ChatRequest)
         reply = chat(state.inference, to_chat(body))
-        return await _answered(request, reply, CHAT, body.model, wants_stream(body))
+        return await _answered(
+            request, reply, CHAT, body.model, wants_stream(body) and not body.debug_render_only
+        )
 
     async def post_generate(request: web.Request) -> web.StreamResponse:
         body = await read(request, wire.GenerateRequest)
         reply = generate(state.inference, to_generate(body))
-        return await _answered(request, reply, GENERATE, body.model, wants_stream(body))
+        return await _answered(
+            request, reply, GENERATE, body.model, wants_stream(body) and not body.debug_render_only
+        )
 
     return (Route("POST", "/api/chat", post_chat), Route("POST", "/api/generate", post_generate))
+
+
+def _streams(body: wire.ChatRequest | wire.GenerateRequest) -> bool:
+    """Whether the reply is a stream; a prompt that is only shown never is."""
+    return wants_stream(body) and not body.debug_render_only
 
 
 async def _answered(
