@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from orchestrator.errors import BadRequest
+from orchestrator.errors import OrchestratorError
 from orchestrator.renderers import olmo3
 from orchestrator.renderers.base import Renderer
 from orchestrator.renderers.cogito import CogitoRenderer
@@ -26,7 +26,7 @@ from orchestrator.renderers.qwen35 import Qwen35Renderer, Qwen38Renderer
 Constructor = Callable[[], Renderer]
 
 
-class UnknownRenderer(BadRequest):
+class UnknownRenderer(OrchestratorError):
     """A model's config names a renderer that does not exist."""
 
     def __init__(self, name: str) -> None:

@@ -79,14 +79,18 @@ def _pooling(config: dict[str, Any]) -> int:
     return POOLING_CLS if config.get("pooling_mode_cls_token") else POOLING_NONE
 
 
+_USUAL_CLS, _USUAL_SEP = 101, 102
+
+
 def _wordpiece(tokenizer: Tokenizer) -> Tokenizer:
     """The vocabulary with word starts marked instead of continuations, as the engine wants it.
 
-    The engine puts its begin and end tokens around a text, which are CLS and SEP here.
+    The engine puts its begin and end tokens around a text, which are CLS and SEP here. It takes them for
+    granted where they have their usual numbers.
     """
     special = dict(tokenizer.special)
-    for role, stands_in in (("bos", "cls"), ("eos", "seperator")):
-        if role not in special and stands_in in special:
+    for role, stands_in, usual in (("bos", "cls", _USUAL_CLS), ("eos", "seperator", _USUAL_SEP)):
+        if role not in special and special.get(stands_in, usual) != usual:
             special[role] = special[stands_in]
     return replace(tokenizer, model="bert", tokens=[*map(_marked, tokenizer.tokens)], special=special)
 
