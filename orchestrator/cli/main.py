@@ -17,15 +17,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except OrchestratorError as error:
-        sys.stderr.write(f"Error: {str(error).rstrip(' ')}\n")
-        return 1
+        return _fail(str(error), error.hint)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        return _fail(str(error))
     return status
+
+
+def _fail(message: str, hint: str | None = None) -> int:
+    """Say what went wrong; what to do about it is for people, who sit at terminals."""
+    sys.stderr.write(f"Error: {message.rstrip(' ')}\n")
+    if hint and sys.stderr.isatty():
+        sys.stderr.write(f"{hint}\n")
+    return 1
 
 
 def run(arguments: Sequence[str]) -> int:

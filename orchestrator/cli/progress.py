@@ -5,7 +5,7 @@ Where stderr is not a terminal, a line is written once, when it no longer change
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import threading
 import time
@@ -189,7 +189,7 @@ class Display:
         if self._live or not self._keep:
             return
         while self._written < len(self._lines) and (everything or self._lines[self._written].settled):
-            text = self._lines[self._written].text(_size()[0], time.monotonic())
+            text = self._lines[self._written].text(_size(self._stream)[0], time.monotonic())
             self._stream.write(text.rstrip() + "\n")
             self._written += 1
         self._stream.flush()
@@ -200,7 +200,7 @@ class Display:
 
     def _draw(self) -> None:
         """Write the newest lines over those written last time."""
-        width, height = _size()
+        width, height = _size(self._stream)
         now = time.monotonic()
         with self._lock:
             texts = [line.text(width, now) for line in self._lines[-height:]]
@@ -214,6 +214,10 @@ class Display:
         self._rows = len(texts)
 
 
-def _size() -> tuple[int, int]:
-    size = shutil.get_terminal_size((80, 24))
+def _size(stream: TextIO) -> tuple[int, int]:
+    """Columns and rows of the terminal, if it is one."""
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except OSError:
+        return 80, 24
     return size.columns, size.lines

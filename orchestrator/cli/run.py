@@ -92,7 +92,7 @@ def _format(text: str) -> Any:
 
 def _input(words: tuple[str, ...]) -> tuple[str, bool]:
     """The prompt, from standard input and the words; and whether there will be a conversation instead."""
-    piped = "" if sys.stdin.isatty() else sys.stdin.read()
+    piped = "" if sys.stdin.isatty() else sys.stdin.buffer.read().decode(errors="replace")
     prompt = " ".join([piped, *words] if piped else words)
     return prompt, not words and sys.stdin.isatty() and sys.stdout.isatty()
 

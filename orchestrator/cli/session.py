@@ -65,6 +65,8 @@ class Session:
                 self._obey(line)
             except Interrupted:
                 print("Use Ctrl + d or /bye to exit.")
+            except KeyboardInterrupt:  # a command took too long
+                print()
             except (EOFError, slash.Leave):
                 return
 

@@ -13,6 +13,10 @@ from tests.cli.conftest import Orch
 from tests.native_server import NativeServer
 
 
+def piped(content: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(content))
+
+
 @pytest.fixture(autouse=True)
 def model(server: NativeServer) -> None:
     server.says("POST /api/show", {"capabilities": ["completion"]})
@@ -23,7 +27,7 @@ def model(server: NativeServer) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_piped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys, "stdin", piped(b""))
 
 
 def asked(server: NativeServer) -> Any:
@@ -40,9 +44,9 @@ def test_words_are_the_prompt_and_the_answer_is_printed(orch: Orch, server: Nati
 def test_piped_text_comes_before_the_words(
     orch: Orch, server: NativeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("piped\n"))
+    monkeypatch.setattr(sys, "stdin", piped(b"piped\r\n\xff"))
     orch("run", "m", "Why?")
-    assert asked(server)["prompt"] == "piped\n Why?"
+    assert asked(server)["prompt"] == "piped\r\n\ufffd Why?"
 
 
 def test_an_empty_prompt_just_loads(orch: Orch, server: NativeServer) -> None:

@@ -179,5 +179,5 @@ def running_world(folder: Path) -> Iterator[World]:
             addresses[name] = stack.enter_context(running_daemon(folder / name, closed)).address
         names = {"<REGISTRY>": registry, "<BUSY>": f"127.0.0.1:{busy.getsockname()[1]}"}
         world = World(folder, addresses, names)
-        world.restock(ordered=False)
+        world.restock(ordered=True)
         yield world
