@@ -35,6 +35,8 @@ def event_loop_is_not_blocked() -> Iterator[None]:
     with blockbuster_ctx("orchestrator") as detector:
         # starting a program waits until it has been replaced by exec; asyncio's own way does the same
         detector.functions["os.read"].can_block_in("subprocess.py", {"_execute_child"})
+        # one look at a manifest, for every request: a thread would cost ten times as much
+        detector.functions["os.stat"].can_block_in("store/models.py", {"_stamp"})
         for function in detector.functions.values():  # the prompt's loop has nothing else to do than to wait
             function.can_block_in("cli/editor.py", {"read"})
         yield

@@ -74,8 +74,11 @@ class ModelStore:
         await self._in_thread(self._start)
 
     async def open(self, name: ModelName) -> Model:
-        """Raises ``ModelNotFound``, ``CorruptManifest`` or ``DamagedModel``."""
-        return await self._in_thread(self._open, name)
+        """Raises ``ModelNotFound``, ``CorruptManifest`` or ``DamagedModel``.
+
+        Whether a known model is still the same is told by one look at its manifest, which is not worth a thread.
+        """
+        return self._known(name) or await self._in_thread(self._open, name)
 
     async def list(self) -> Sequence[ListedModel]:
         """The models that can be read, newest first by whole seconds; others are logged."""
@@ -114,11 +117,12 @@ class ModelStore:
             prune_unused(self.layout, self.manifests, now=datetime.now(UTC))
             make_directory(self.layout.manifests)
 
-    def _open(self, name: ModelName) -> Model:
-        """The model of a name; the manifest is read again when its file has changed."""
+    def _known(self, name: ModelName) -> Model | None:
+        """The model of a name, if it was opened before and its manifest has not changed since."""
         opened = self._opened.get(name)
-        if opened is not None and _stamp(opened.path) == opened.stamp:
-            return opened.model
+        return opened.model if opened is not None and _stamp(opened.path) == opened.stamp else None
+
+    def _open(self, name: ModelName) -> Model:
         canonical = self.manifests.canonical(name)
         path = str(self.layout.manifest(canonical))
         stamp = _stamp(path)

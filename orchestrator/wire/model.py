@@ -60,7 +60,12 @@ class Wire(BaseModel):
     """One JSON object of a peer, field for field."""
 
     model_config = ConfigDict(
-        strict=True, extra="ignore", frozen=True, serialize_by_alias=True, validate_by_name=True
+        strict=True,
+        extra="ignore",
+        frozen=True,
+        serialize_by_alias=True,
+        validate_by_name=True,
+        defer_build=True,  # a schema costs time and memory; most commands need none, a daemon few
     )
 
     known_names: ClassVar[frozenset[str]] = frozenset()

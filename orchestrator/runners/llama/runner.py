@@ -22,6 +22,8 @@ from orchestrator.runners.out_of_memory import says_out_of_memory
 from orchestrator.runners.supervisor import EngineProcess
 
 _HEALTH_PATIENCE = timedelta(seconds=10)
+_TRUST = timedelta(seconds=1)
+"""How long a good health check holds; the death of the process is noticed without one."""
 _NO_SLOT_RETRIES = 10
 _NO_SLOT_WAIT = timedelta(milliseconds=5)
 _DEATH_PATIENCE = timedelta(milliseconds=100)
@@ -43,6 +45,7 @@ class LlamaRunner:
         self._mmap_auto = launch.mmap_auto
         self._marker = marker
         self._slots = asyncio.Semaphore(parallel)
+        self._trusted_until = 0.0
 
     @property
     def spec(self) -> LoadSpec:
@@ -124,6 +127,13 @@ class LlamaRunner:
             yield
 
     async def _check_ready(self) -> None:
+        """Ask the engine whether it may serve, unless it has just said so and still runs.
+
+        Raises ``RunnerFailed``.
+        """
+        now = asyncio.get_running_loop().time()
+        if now < self._trusted_until and isinstance(self._process.state, Ready):
+            return
         health = await self._health()
         if health in (Health.NOT_RESPONDING, Health.ERROR) and isinstance(self._process.state, Ready):
             health = await self._health()  # one bad answer may be a hiccup
@@ -133,6 +143,7 @@ class LlamaRunner:
             await asyncio.sleep(_NO_SLOT_WAIT.total_seconds())
             health = await self._health()
         if health is Health.READY:
+            self._trusted_until = now + _TRUST.total_seconds()
             return
         if isinstance(state := self._process.state, Stopped):
             raise RunnerFailed(f"llama-server process no longer running: {state.cause}")
