@@ -6,6 +6,8 @@ Source: ``prompts`` §1.3.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from orchestrator.templates.gotemplate import GoTemplate
 from orchestrator.templates.tags import thinking_tags
 
@@ -77,6 +79,7 @@ def _go_round_trip(template: GoTemplate) -> bool:
     return {"tools", "toolcalls"} <= template.variables and _any(_GO_RESULT_MARKS, template.text)
 
 
+@lru_cache(maxsize=128)
 def jinja_thinking_tags(text: str) -> tuple[str, str] | None:
     """The tags around thoughts that a jinja template names."""
     return ("<think>", "</think>") if "<think>" in text and "</think>" in text else None

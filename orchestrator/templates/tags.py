@@ -6,6 +6,7 @@ Source: ``parsers`` §7.1, §8.1.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from orchestrator.domain.white_space import WHITE_SPACE
 from orchestrator.templates.gotemplate import GoTemplate
@@ -26,6 +27,7 @@ BARE_JSON = "{"
 """The tag of templates that write tool calls as plain JSON objects."""
 
 
+@lru_cache(maxsize=128)
 def thinking_tags(template: GoTemplate) -> tuple[str, str] | None:
     """The tags a model's thoughts stand between; ``None`` unless both are known."""
     opening, closing = inferred_thinking_tags(template)
@@ -79,6 +81,7 @@ def _fields(operand: Operand) -> Iterator[tuple[str, ...]]:
             pass
 
 
+@lru_cache(maxsize=128)
 def tool_tag(template: GoTemplate) -> str:
     """The text that starts a tool call, up to the JSON object; ``{`` if the object stands alone."""
     body = _tool_calls_body(template.tree.main)
