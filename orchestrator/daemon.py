@@ -30,7 +30,9 @@ from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
 from orchestrator.api.state import AppState
 from orchestrator.config import Config
+from orchestrator.discovery.cpu import thread_limit
 from orchestrator.discovery.machine import Machine
+from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from orchestrator.domain.addresses import ServerAddress
 from orchestrator.errors import OrchestratorError
 from orchestrator.inference.prepare import Defaults
@@ -40,7 +42,7 @@ from orchestrator.metrics import Metrics
 from orchestrator.process.address import RunDirectory, run_directory
 from orchestrator.registry.key import PRIVATE_NAME, ensure_key
 from orchestrator.runners.base import Engine, LoadOrder, RunnerProcess
-from orchestrator.runners.engines import EngineNotFound, find_engine
+from orchestrator.runners.engines import EngineInfo, EngineKind, EngineNotFound, find_engine
 from orchestrator.runners.llama.engine import LlamaEngine
 from orchestrator.runners.llama.launch import EngineSettings
 from orchestrator.scheduler.effects import Reason
@@ -80,11 +82,11 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
             StoreLayout(config.models), go_template=config.go_template, prunes=not config.noprune
         )
         await models.start()
-        machine = Machine()
         metrics = Metrics()
         run = stack.enter_context(run_directory(config.run_dir))
+        engine, machine = _engine(config, run)
         scheduler = Scheduler(
-            _engine(config, run), _scheduler_settings(config, machine), machine, _SchedulerMetrics(metrics)
+            engine, _scheduler_settings(config, machine), machine, _SchedulerMetrics(metrics)
         )
         group = await stack.enter_async_context(asyncio.TaskGroup())
         started = asyncio.Event()
@@ -140,18 +142,32 @@ async def _state(
     )
 
 
-def _engine(config: Config, run: RunDirectory) -> Engine:
+def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine]:
+    """The engine, and the machine as this engine can use it."""
     environ = dict(os.environ)
     try:
         info = find_engine(environ, named=config.llama_server)
     except EngineNotFound as error:
         logger.warning("%s (%s)", error, error.hint)
-        return _NoEngine(error)
+        return _NoEngine(error), Machine()
     logger.info("engine", extra={"kind": info.kind.value, "command": " ".join(info.argv_prefix)})
     settings = EngineSettings(
-        environ=environ, flash_attention=config.flash_attention, kv_cache_type=config.kv_cache_type
+        environ=environ,
+        flash_attention=config.flash_attention,
+        kv_cache_type=config.kv_cache_type,
+        threads=thread_limit(),
     )
-    return LlamaEngine(info, settings, run, config.load_timeout)
+    return LlamaEngine(info, settings, run, config.load_timeout), Machine(_probe(config, info, environ))
+
+
+def _probe(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> DeviceProbe | None:
+    """What asks the engine for GPUs; the engine in the wheel knows none."""
+    if info.kind is EngineKind.EMBEDDED:
+        return None
+    engine = ProbedEngine(info.argv_prefix, info.cwd, info.library_dir, info.backends, environ)
+    return DeviceProbe(
+        engine, integrated=config.igpu_enable, vulkan=config.vulkan, variant=config.llm_library
+    )
 
 
 @dataclass(frozen=True, slots=True)
