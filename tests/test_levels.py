@@ -17,7 +17,7 @@ ROOT = Path(orchestrator.__file__).parent
 LEVELS = (
     "errors units",
     "domain",
-    "config environment logs metrics wire files modelfile templates renderers parsers media process",
+    "config environment logs metrics wire files modelfile templates renderers parsers grammars media process",
     "store discovery runners",
     "registry create scheduler",
     "inference",
