@@ -164,7 +164,13 @@ def _probe(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> Devi
     """What asks the engine for GPUs; the engine in the wheel knows none."""
     if info.kind is EngineKind.EMBEDDED:
         return None
-    engine = ProbedEngine(info.argv_prefix, info.cwd, info.library_dir, info.backends, environ)
+    engine = ProbedEngine(
+        argv_prefix=info.argv_prefix,
+        cwd=info.cwd,
+        library_dir=info.library_dir,
+        backends=info.backends,
+        environ=environ,
+    )
     return DeviceProbe(
         engine, integrated=config.igpu_enable, vulkan=config.vulkan, variant=config.llm_library
     )
