@@ -10,6 +10,7 @@ from dataclasses import replace
 from orchestrator.domain.chunks import DoneReason
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
+from orchestrator.inference.attachments import readable_messages
 from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImagesInChat
 from orchestrator.inference.messages import chat_messages
 from orchestrator.inference.native import native_chat
@@ -56,7 +57,7 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
             shift=spec.shift,
             narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
         )
-        messages = chat_messages(model, request)
+        messages = await readable_messages(chat_messages(model, request))
         _check_images(model, messages)
         prepared = await (rendered_chat if path.rendered else native_chat)(turn, request, messages)
         if isinstance(prepared, RenderedPrompt):

@@ -11,6 +11,7 @@ from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
 from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import GenerateRequest, Message
 from orchestrator.domain.think import Think
+from orchestrator.inference.attachments import readable
 from orchestrator.inference.errors import (
     CloudDisabled,
     MissingCapability,
@@ -73,6 +74,7 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
             shift=spec.shift,
             narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
         )
+        request = replace(request, images=await readable(request.images))
         prompt, overflow = await _prompt(turn, request)
         if request.debug_render_only:
             yield RenderedPrompt(prompt.text, len(prompt.media))

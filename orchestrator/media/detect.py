@@ -1,0 +1,66 @@
+"""What an attachment is, told from its first bytes, never from a name.
+
+Source: ``api-native`` §8.2; the signatures are those of the formats' own specifications.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from orchestrator.errors import BadRequest
+
+_SVG = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!DOCTYPE svg[^>]*>\s*)?<svg[\s>]", re.DOTALL
+)
+_HEAD_BYTES = 1024
+
+
+class Kind(Enum):
+    """A kind of attachment, by the words an error uses for it."""
+
+    WEBP = "WebP image"
+    WAV = "WAV audio"
+    MP3 = "MP3 audio"
+    SVG = "SVG image"
+    HEIF = "HEIC image"
+    AVIF = "AVIF image"
+    PDF = "PDF document"
+    OTHER = "other"
+    """An image in a form that engines decode, or something they will refuse by themselves."""
+
+
+_UNUSABLE = frozenset({Kind.SVG, Kind.HEIF, Kind.AVIF, Kind.PDF})
+_HEIF_BRANDS = frozenset({b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"})
+_AVIF_BRANDS = frozenset({b"avif", b"avis"})
+
+
+class UnsupportedMedia(BadRequest):
+    """An attachment of a kind that no engine decodes."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(f"{kind.value}s are not supported; send PNG, JPEG, WebP or GIF")
+        self.kind = kind
+
+
+def kind_of(data: bytes) -> Kind:
+    """What ``data`` is."""
+    head = data[:_HEAD_BYTES]
+    if head[:4] == b"RIFF":
+        return {b"WEBP": Kind.WEBP, b"WAVE": Kind.WAV}.get(head[8:12], Kind.OTHER)
+    if head[:3] == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):
+        return Kind.MP3
+    if head[4:8] == b"ftyp":
+        brand = head[8:12]
+        return Kind.AVIF if brand in _AVIF_BRANDS else Kind.HEIF if brand in _HEIF_BRANDS else Kind.OTHER
+    if head[:5] == b"%PDF-":
+        return Kind.PDF
+    return Kind.SVG if _SVG.match(head) else Kind.OTHER
+
+
+def check_usable(data: bytes) -> Kind:
+    """The kind of ``data``. Raises ``UnsupportedMedia`` for one that would fail obscurely (case B149)."""
+    kind = kind_of(data)
+    if kind in _UNUSABLE:
+        raise UnsupportedMedia(kind)
+    return kind

@@ -1,0 +1,47 @@
+"""What an attachment is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.media.detect import Kind, UnsupportedMedia, check_usable, kind_of
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"RIFF\x24\0\0\0WAVEfmt ", Kind.WAV),
+        (b"RIFF\x24\0\0\0WEBPVP8 ", Kind.WEBP),
+        (b"RIFF\x24\0\0\0AVI ", Kind.OTHER),
+        (b"ID3\x03", Kind.MP3),
+        (b"\xff\xfb\x90", Kind.MP3),
+        (b"\xff\xd8\xff\xe0", Kind.OTHER),
+        (b"\x89PNG\r\n\x1a\n", Kind.OTHER),
+        (b"\0\0\0\x18ftypheic\0\0", Kind.HEIF),
+        (b"\0\0\0\x18ftypavif\0\0", Kind.AVIF),
+        (b"\0\0\0\x18ftypmp42\0\0", Kind.OTHER),
+        (b"%PDF-1.7", Kind.PDF),
+        (b"<svg xmlns='x'/>", Kind.SVG),
+        (b"<?xml version='1.0'?>\n<!-- a --><svg>", Kind.SVG),
+        (b"just text about <svg>", Kind.OTHER),
+        (b"", Kind.OTHER),
+    ],
+)
+def test_kinds_are_told_by_content(data: bytes, kind: Kind) -> None:
+    assert kind_of(data) is kind
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_have_a_kind(data: bytes) -> None:
+    assert kind_of(data) in Kind
+
+
+# case B149
+@pytest.mark.parametrize(
+    ("data", "name"), [(b"<svg>", "SVG"), (b"\0\0\0\x18ftypheic", "HEIC"), (b"\0\0\0\x18ftypavif", "AVIF")]
+)
+def test_what_no_engine_decodes_is_refused_by_its_name(data: bytes, name: str) -> None:
+    with pytest.raises(UnsupportedMedia, match=name):
+        check_usable(data)
