@@ -45,6 +45,9 @@ class Prompter(Protocol):
     async def prompt(self, messages: Sequence[Message]) -> Prompt:
         """The prompt of these messages."""
 
+    async def measured_text(self, messages: Sequence[Message]) -> str:
+        """The text whose tokens count against the window; a template's is without tags of media."""
+
     def surely_fits(self, messages: Sequence[Message], budget: int) -> bool:
         """Whether the prompt cannot have more tokens than ``budget``, told without making it."""
 
@@ -56,6 +59,11 @@ class RenderedPrompter:
         self._source = source
         self._tools = tuple(tools)
         self._think = think
+
+    async def measured_text(self, messages: Sequence[Message]) -> str:
+        if isinstance(self._source, GoTemplate):
+            return render_chat(self._source, messages, self._tools or None, self._think)
+        return (await self.prompt(messages)).text
 
     async def prompt(self, messages: Sequence[Message]) -> Prompt:
         if isinstance(self._source, GoTemplate):
@@ -78,6 +86,9 @@ class NativePrompter:
 
     async def prompt(self, messages: Sequence[Message]) -> Prompt:
         return Prompt(await self._runner.apply_template(self.call(messages)))
+
+    async def measured_text(self, messages: Sequence[Message]) -> str:
+        return (await self.prompt(messages)).text
 
     def call(self, messages: Sequence[Message]) -> ChatCall:
         """The engine's request for these messages."""
@@ -110,7 +121,7 @@ async def fit_messages(
 
     async def cost(candidates: Sequence[Message]) -> int:
         media = MEDIUM_TOKENS * sum(len(m.images) for m in candidates) if count_media else 0
-        text = (await prompter.prompt(candidates)).text
+        text = await prompter.measured_text(candidates)
         if media == 0 and len(text.encode(errors="replace")) < budget:
             return 0  # a token is a byte at least: no need to ask the tokenizer
         return len(await runner.tokenize(text)) + media
