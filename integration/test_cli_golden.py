@@ -16,8 +16,6 @@ WAITING = {
     r"pull-(?!invalid-name).*|push-(missing|denied|http.*|ok.*)": "the registry client",
     r"run-missing-.*|missing-model": "the registry client",
     r"create-quantize(-lower-case-long)?": "quantization",
-    r"run-thinking-(?!bad|hidden$|hidden-wrap|false).*": "thinking between tags",
-    r"thinking|one-shot-thinking-in-terminal": "thinking between tags",
 }
 """Patterns of cases that need what is not there yet → what that is. Emptied as it comes."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,8 +22,12 @@ class NoServer(OrchestratorError):
 
 
 def client() -> NativeClient:
-    """A client of the server ``OLLAMA_HOST`` names."""
-    return NativeClient(Config.from_environ(os.environ).client_url)
+    """A client of the server ``OLLAMA_HOST`` names; says so when that is no usable address."""
+    config = Config.from_environ(os.environ)
+    for problem in config.problems:
+        if problem.variable == "OLLAMA_HOST":
+            print(f"Warning: {problem}", file=sys.stderr)
+    return NativeClient(config.client_url)
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from orchestrator.cli.attachments import references, take_files
 from orchestrator.cli.editor import Editor, Interrupted
 from orchestrator.cli.progress import Display
 from orchestrator.cli.settings import Settings
+from orchestrator.cli.slash import QUOTES
 from orchestrator.client.errors import ApiError
 from orchestrator.client.native import NativeClient
 from orchestrator.client.wire import ChatChunk, Message
-
-QUOTES = '"""'
 
 _GO_ON = ("does not support thinking", "invalid think value")
 """What the server says of a setting that can be changed."""

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from orchestrator.cli.session import Session
 
 
+QUOTES = '"""'
+"""Stand around a text of several lines."""
+
+
 class Leave(Exception):
     """The user wants to leave the session."""
 
@@ -160,8 +164,8 @@ def _set_parameter(session: Session, name: str, values: list[str]) -> None:
 
 def _set_system(session: Session, line: str) -> None:
     text = line.split(maxsplit=2)[2]
-    if text.startswith('"""'):
-        text = session.read_block(text.removeprefix('"""'))
+    if text.startswith(QUOTES):
+        text = session.read_block(text.removeprefix(QUOTES))
     session.set_system(text)
 
 

@@ -76,6 +76,11 @@ def test_without_a_server_commands_say_how_to_start_one(orch: Orch, monkeypatch:
     assert printed.err == "Error: could not connect to orch server, run 'orch serve' to start it\n"
 
 
+def test_an_address_that_cannot_be_is_warned_of(orch: Orch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:99999")
+    assert orch("--version").err.startswith("Warning: OLLAMA_HOST='127.0.0.1:99999' is not usable: ")
+
+
 def test_output_that_nobody_reads_is_no_disaster(server: NativeServer) -> None:
     rows = [
         {"name": f"m{n}", "digest": "0" * 64, "size": 1, "modified_at": "2024-01-01T00:00:00Z"}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from tests.cli_replay.screens import comparable, joined, relative_cursor
-from tests.cli_replay.terminal import Terminal, colored_cells, terminal
+from tests.cli_replay.terminal import Cell, Terminal, colored_cells, terminal
 from tests.cli_replay.world import Case, World
 
 _DEADLINE_S = 20.0
@@ -57,6 +58,11 @@ def differences(world: World, case: Case) -> list[str]:
     return []
 
 
+def _styles(cells: Iterable[Cell]) -> list[tuple[str, bool]]:
+    """Colour and weight of the characters, each change once: how many there are depends on the words."""
+    return [style for style, _ in groupby((cell.color, cell.bold) for cell in cells)]
+
+
 def _place_history(history: Path, case: Case) -> None:
     history.unlink(missing_ok=True)
     if (text := case.get("home_history")) is not None:
@@ -83,6 +89,6 @@ def _step_differences(world: World, screen: Terminal, step: Step, *, is_one_shot
         )
         return lines or [f"cursor: recorded {cursor}, now {screen.cursor}"]
     colors = step.get("screen_with_colors")
-    if colors and colored_cells(colors) != list(screen.cells()):
+    if colors and _styles(colored_cells(colors)) != _styles(screen.cells()):
         return ["the colours differ"]
     return []
