@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ _DEVICES = "placement on GPUs"
 WAITING = {
     r"launch/openai-.*": _DIALECTS,
     r"requests/(oai|anth|resp|transcription|embed-openai).*": _DIALECTS,
-    r"failures/(oai|anth)-.*": _DIALECTS,
+    r"failures/(load-)?(oai|anth)-.*": _DIALECTS,
     r"sequences/(keep-openai|reload-embed-routes|cancel-openai|cancel-anthropic)": _DIALECTS,
     r"requests/.*(coder|gemma4|harmony|olmo3|qwen3|vision-renderer|vl-think).*": _FAMILIES,
     r"requests/tools-rendered-calls": "tool calls in the text of models without a family",
@@ -38,10 +37,14 @@ WAITING = {
 """Patterns of cases that need what is not there yet → what that is. Emptied as it comes."""
 
 DIFFERENT = {
-    r"requests/img-template-override": "images are tagged in the template of a request too, so in its context",
-    r"failures/(tokenize|apply-template)-.*-chat|failures/(tokenize-final-.*|apply-template-400)": (
+    r"requests/(all-.*params|over-params-(empty-)?stop)": "stops of a model hold beside those of a request",
+    r"requests/img-template-override": "images are tagged in a template that the request brings too",
+    r"failures/(tokenize|apply-template)-(?!empty).*-chat|failures/(tokenize-final-.*|apply-template-400)": (
         "a chat that fits for certain is not measured, so a broken measure does not show"
     ),
+    r"failures/final-(content|only)-gen.*": "text in the engine's last frame comes before the last record",
+    r"failures/done-only-chat": "a stream without an end still gets a last record",
+    r"failures/frame-oom-gen.*": "want of memory told in a completion's stream makes room, as in a chat's",
     r"failures/embed-second-fails": "texts behind one that failed are not sent any more",
     r"sequences/alias-one-runner": "an engine with its templates off serves no model that needs them",
     r"sequences/evict-recency-ignored": "the model that rested longest leaves, not the one loaded first",
@@ -109,11 +112,22 @@ def _reason(patterns: Mapping[str, str], record: Record) -> str:
 
 
 def _reload_for_a_smaller_window(record: Record) -> str:
-    """The reason to differ if the recorded server started a model anew for nothing else."""
-    starts = [launch["argv"] for step in record["steps"] for launch in step.get("launches", ())]
-    for before, after in itertools.pairwise(starts):
-        if _without_window(before) == _without_window(after) and _window(after) < _window(before):
-            return SMALLER_WINDOW
+    """The reason to differ if the recorded server started a model anew for nothing else.
+
+    An embedding model's batch follows from its window, so it is another start.
+    """
+    before: list[str] = []
+    for step in record["steps"]:
+        starts = [launch["argv"] for launch in step.get("launches", ())]
+        if before and starts and "num_ctx" in json.dumps([step.get("request"), step.get("parallel")]):
+            after = starts[0]
+            if (
+                "--embedding" not in after
+                and _without_window(before) == _without_window(after)
+                and _window(after) < _window(before)
+            ):
+                return SMALLER_WINDOW
+        before = starts[-1] if starts else before
     return ""
 
 

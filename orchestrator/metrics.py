@@ -62,10 +62,13 @@ class Metrics:
         self._request_seconds.labels(dialect, route).observe(seconds)
 
     def tokens(self, *, prompt: int, completion: int, cached: int = 0) -> None:
-        """An engine has read and generated so many; ``cached`` of the prompt's it knew already."""
-        self._tokens.labels("prompt").inc(prompt)
-        self._tokens.labels("completion").inc(completion)
-        self._cached_tokens.inc(cached)
+        """An engine has read and generated so many; ``cached`` of the prompt's it knew already.
+
+        An engine may tell anything; counts below zero are none.
+        """
+        self._tokens.labels("prompt").inc(max(prompt, 0))
+        self._tokens.labels("completion").inc(max(completion, 0))
+        self._cached_tokens.inc(max(cached, 0))
 
     def prompt_truncated(self) -> None:
         """A prompt was cut to fit its window."""

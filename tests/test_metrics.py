@@ -42,6 +42,7 @@ def test_what_clients_make_up_is_no_label(metrics: Metrics) -> None:
 def test_tokens_and_truncations_add_up(metrics: Metrics) -> None:
     metrics.tokens(prompt=7, cached=2, completion=3)
     metrics.tokens(prompt=1, completion=0)
+    metrics.tokens(prompt=-1, cached=-1, completion=-1)
     metrics.prompt_truncated()
     seen = samples(metrics)
     assert seen["orch_tokens_total", "prompt"] == 8

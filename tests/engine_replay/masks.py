@@ -84,7 +84,7 @@ def reply_masks(value: Any, path: str = "") -> tuple[Any, dict[str, str]]:
             case list():
                 return [cleared(element, f"{path}[]" if path else "") for element in value]
             case str():
-                plain, mask = _mask(value)
+                plain, mask = _mask(value, of_error=path.endswith("error"))
                 if mask:
                     masks[path] = mask
                 return plain
@@ -94,7 +94,10 @@ def reply_masks(value: Any, path: str = "") -> tuple[Any, dict[str, str]]:
     return cleared(value, path), masks
 
 
-def _mask(text: str) -> tuple[Any, str]:
+def _mask(text: str, *, of_error: bool) -> tuple[Any, str]:
+    """A text without masks, and its mask; an engine's error passed on is JSON, where the order is free."""
+    if of_error and text.startswith("{"):
+        return text, "json"
     if text in _IN_REPLIES:
         return _IN_REPLIES[text]
     if found := _LIST.fullmatch(text):

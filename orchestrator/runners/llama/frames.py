@@ -185,7 +185,7 @@ class ChatDecoder:
             logprobs = _chat_logprobs(choice, self._wanted) if wants_logprobs else ()
             if content or thinking or logprobs:
                 items.append(Chunk(content, thinking, (), logprobs))
-            if reason := choice.get("finish_reason"):
+            if (reason := choice.get("finish_reason")) is not None:
                 items += self._finish(reason, frame)
 
     def _finish(self, reason: str, frame: Frame) -> list[Item]:

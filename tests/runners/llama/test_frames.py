@@ -196,6 +196,12 @@ def test_arguments_that_are_no_object_are_an_error(arguments: str) -> None:
         chat(delta(tool_calls=[call]), delta("tool_calls"))
 
 
+def test_an_empty_reason_is_an_end() -> None:
+    _, done = chat(delta(content="One"), delta("", TIMINGS))
+    assert done is not None
+    assert done.usage == USAGE
+
+
 def test_timings_may_come_after_the_end_of_a_chat() -> None:
     _, done = chat(delta(content="One"), delta("stop"), {"choices": [], "timings": TIMINGS})
     assert done is not None
