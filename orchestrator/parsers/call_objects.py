@@ -21,7 +21,7 @@ def call_of_object(
 
 
 def argument_object(found: Any) -> Mapping[str, Any] | None:
-    """Arguments as an object: absent ones are none, a string may hold the object; ``None`` for what is neither."""
+    """Arguments as an object: absent ones are none, a string may hold the object. ``None`` for all else."""
     match found:
         case None:
             return {}

@@ -42,29 +42,26 @@ class CohereParser(ScriptedParser):
         opener = yield from self.first_opener()
         blank, after_given_back = "", False
         while True:
-            match opener:
-                case None:
-                    yield (between := Opening(*_BETWEEN, after_blank=True))
-                    opener, blank = between.tag, between.blank if after_given_back else ""
-                    if opener is None:
-                        if not after_given_back:
-                            yield SkipBlank()
-                        yield (text := self.content(_BARE_TEXT_END))
-                        if text.tag is None:
-                            return
-                        opener = text.tag
-                    after_given_back = False
-                case "<|START_ACTION|>":
-                    after_given_back = not (yield from self.action(blank))
-                    opener = None
-                case "<|START_THINKING|>":
-                    yield (thought := self.thinking(_THOUGHT_END))
-                    opener = thought.tag
-                case "<|START_TEXT|>" | "<|START_RESPONSE|>":
-                    yield self.content(_TEXT_END)
-                    opener = None
-                case _:
-                    opener = None
+            if opener == THINKING:
+                yield (thought := self.thinking(_THOUGHT_END))
+                opener = thought.tag
+            elif opener in (TEXT, RESPONSE):
+                yield self.content(_TEXT_END)
+                opener = None
+            elif opener == ACTION:
+                after_given_back = not (yield from self.action(blank))
+                opener = None
+            else:
+                yield (between := Opening(*_BETWEEN, after_blank=True))
+                opener, blank = between.tag, between.blank if after_given_back else ""
+                if opener is None:
+                    if not after_given_back:
+                        yield SkipBlank()
+                    yield (text := self.content(_BARE_TEXT_END))
+                    if text.tag is None:
+                        return
+                    opener = text.tag
+                after_given_back = False
 
     def first_opener(self) -> Script[str | None]:
         """The opener that the prompt ends with, if it does; the model may repeat that of a thought."""

@@ -24,7 +24,7 @@ OUTPUTS, OUTPUTS_CLOSE = "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs�
 _THOUGHT_END = Tags(THINK_CLOSE, CALLS)
 _GAP_END = Tags(CALL, CALLS_CLOSE)
 _CALL_END = Tags(CALL_CLOSE, CALLS_CLOSE)
-_FENCED = re.compile(r"```\w*\n(?P<body>.*?)\s*```", re.DOTALL)
+_FENCE = "```"
 _NAME_AND_FENCE = re.compile(r"(?P<name>[^\n]*)\n```(json)?\n(?P<body>.*)\n```", re.DOTALL)
 
 
@@ -113,10 +113,7 @@ class DeepSeek3Parser(ScriptedParser):
     def read(self, text: str, finished: bool) -> Sequence[ToolCall]:
         """The call between the tags of one."""
         name, separator, arguments = text.partition(SEPARATOR)
-        body = trim(arguments)
-        if fenced := _FENCED.fullmatch(body):
-            body = fenced["body"]
-        return _call(name, body) if separator else ()
+        return _call(name, _unfenced(trim(arguments))) if separator else ()
 
 
 class CogitoParser(DeepSeek3Parser):
@@ -145,3 +142,9 @@ class CogitoParser(DeepSeek3Parser):
 def _call(name: str, arguments: str) -> tuple[ToolCall, ...]:
     values = json_object(trim(arguments))
     return (ToolCall(trim(name), values),) if trim(name) and values is not None else ()
+
+
+def _unfenced(text: str) -> str:
+    """``text`` without a Markdown fence around it."""
+    inner = text.removeprefix(_FENCE).removesuffix(_FENCE)
+    return inner.partition("\n")[2] if len(text) - len(inner) == 2 * len(_FENCE) else text

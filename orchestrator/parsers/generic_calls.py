@@ -18,8 +18,8 @@ NAME_MEMBERS = ("name", "tool_name")
 def calls_in(found: Mapping[str, Any], tools: DeclaredTools) -> list[ToolCall] | None:
     """The calls an object stands for: itself, or the objects in it. ``None`` if it names nothing at all.
 
-    An object with a name stands for that call alone; if no such tool is declared, for none. A member with the name
-    of a tool stands for a call with that member as arguments.
+    An object with a name stands for that call alone; if no such tool is declared, for none. A member with the
+    name of a tool stands for a call with that member as arguments.
     """
     calls = list(_calls_in(found, tools))
     return [call for call in calls if call is not None] if calls else None

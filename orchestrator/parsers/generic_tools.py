@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.parsers.declared import DeclaredTools
 from orchestrator.parsers.generic_calls import NAME_MEMBERS, calls_in, first_name
-from orchestrator.parsers.json_scan import JsonObject, ObjectScanner, Remainder
+from orchestrator.parsers.json_scan import ObjectScanner
+from orchestrator.parsers.json_steps import JsonObject, Remainder
 from orchestrator.parsers.scripted import Script, ScriptedParser
 from orchestrator.parsers.steps import Block, Opening, Step
 from orchestrator.parsers.text import BLANK, NO_TAGS, Tags, trim
@@ -20,11 +21,10 @@ BRACE, BRACKET, FENCE = "{", "[", "```"
 
 _ELEMENT = re.compile(r"<(?P<name>[^<>/\s|]+)>")
 _FENCE_MARK = re.compile(r"```\w*")
-_CLOSING_BRACKETS = ("]", ")", "}", ",")
 
 
 def tool_tag_token(tag: str) -> tuple[str, ...]:
-    """The special token at the start of a tag, which the engine must hand over as text; none for plain JSON."""
+    """The special token that a tag starts with, to be handed over as text; none for plain JSON."""
     if tag in ("", BRACE, BRACKET):
         return ()
     closing = {"[": "]", "<": ">"}.get(tag[0])
@@ -124,7 +124,7 @@ class GenericToolParser(ScriptedParser):
         return stop == self._tag
 
     def next_call(self, block: _Block) -> Script[str | None]:
-        """Reads up to the next call of a block. Gives a brace if there is one, otherwise what ended the block."""
+        """Reads up to the next call of a block. Gives a brace if there is one, else what ended the block."""
         while True:
             yield (gap := Block(self._gap_end))
             block.add_gap(gap.text, self.tools)
@@ -144,15 +144,14 @@ class GenericToolParser(ScriptedParser):
         """Whether an object is a call: by the names in it, or by a name before it; then it is taken."""
         if read.found is None:
             return False
-        calls = calls_in(read.found, self.tools)
-        before = block.text
+        calls, by_name_before = calls_in(read.found, self.tools), False
         if calls is None and block.name:
-            before, calls = block.text_before_name, [ToolCall(block.name, read.found)]
+            calls, by_name_before = [ToolCall(block.name, read.found)], True
         elif calls is None and not self._is_bare and (named := first_name(read.text, self.tools)):
             calls = [ToolCall(named[0], read.found)]
         if not calls:
             return False
-        self.more_content(_without_openers(before))
+        self.more_content(_without_openers(block.text_before_name if by_name_before else block.text))
         self.called(calls)
         block.begin_anew()
         return True
@@ -163,24 +162,24 @@ class GenericToolParser(ScriptedParser):
 
 
 class Closers(Step):
-    """Drops what closes a call: brackets and commas, the closing form of the tag, the end of a fence; and blanks."""
+    """Drops what closes a call: brackets, commas, the closing form of the tag, the end of a fence."""
 
     def __init__(self, closing: str, *, fence: bool = False) -> None:
-        self._marks = (*_CLOSING_BRACKETS, *filter(None, (closing, FENCE if fence else "")))
         self._closing = closing
+        self._marks = Tags(*filter(None, ("]", ")", "}", ",", closing, FENCE if fence else "")))
         self._dropped: set[str] = set()
-        self._head = ""
+        self._partial = ""
 
     def take(self, text: str) -> str | None:
-        self._head += text
-        while head := self._head.lstrip(BLANK):
-            mark = next((mark for mark in self._marks if head.startswith(mark)), None)
-            if mark is None:
+        text, at = self._partial + text, 0
+        while at < len(text):
+            mark = self._marks.match(text, at)
+            if mark is None and text[at] not in BLANK:
                 break
-            self._dropped.add(mark)
-            self._head = head[len(mark) :]
-        self._head = head
-        return None if any(mark.startswith(head) for mark in self._marks) else head
+            self._dropped.update([mark.group()] if mark else ())
+            at = mark.end() if mark else at + 1
+        self._partial = text[at:]
+        return None if self._marks.partial(self._partial) == len(self._partial) else self._partial
 
     def end(self) -> str:
         return ""

@@ -40,7 +40,7 @@ class GlmOcrParser(ScriptedParser):
     def read(self, text: str, finished: bool) -> Sequence[ToolCall]:
         """The call in a block.
 
-        An unfinished one must be as it should be, and of a declared tool: a value cut short must never be used.
+        An unfinished one must be flawless, and of a declared tool: a value cut short must never be used.
         """
         elements = read_elements(text)
         if elements is None and finished:

@@ -74,7 +74,7 @@ def repaired(text: str) -> str:
 
 
 def _name_and_key(text: str, tag: str) -> tuple[str, str]:
-    """Text before the first tag: the name; and the beginning of a key, if the tag that opens one is missing."""
+    """Text before the first tag: the name; and the start of a key, if the tag that opens one is missing."""
     if tag == KEY:
         return text, ""
     body = trim(text)

@@ -1,4 +1,4 @@
-"""Headers of harmony's messages: a role, a channel, a recipient and the type of what follows, in nearly any order.
+"""Headers of harmony's messages: a role, a channel, a recipient, a type of content, in nearly any order.
 
 Source: ``parsers`` §6.2.
 """

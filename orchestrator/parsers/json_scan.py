@@ -1,14 +1,11 @@
-"""Reading a JSON object piece by piece: where it ends, and where it turns out to be none."""
+"""Where JSON objects in a text end, and where they turn out to be none."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
 
-from orchestrator.parsers.json_text import DEEPEST, NotJson, json_object, value
-from orchestrator.parsers.steps import Step
-from orchestrator.parsers.text import NO_TAGS, Tags
+from orchestrator.parsers.json_text import DEEPEST, NotJson, value
 
 _IN_STRING = re.compile(r'[^"\\\x00-\x1f]*')
 _SCALAR = re.compile(r"[+\-.0-9A-Za-z]*")
@@ -24,7 +21,7 @@ _KEY, _KEY_OR_END, _COLON, _VALUE, _VALUE_OR_END, _MORE_OR_END = range(6)
 class ObjectScanner:
     """Follows the text of one JSON object, character by character of its structure.
 
-    Numbers, words and escapes are followed loosely: whoever wants to be sure reads the text once it is closed.
+    Numbers, words and escapes are followed loosely: to be sure, read the text once it is closed.
     """
 
     def __init__(self, watched: Collection[str] = ()) -> None:
@@ -32,7 +29,7 @@ class ObjectScanner:
         self.broken = False
         """Whether a character came that no JSON object can have there."""
         self.members: dict[str, str] = {}
-        """Those of the ``watched`` members of the outermost object that are strings, as far as they were read."""
+        """The ``watched`` members of the outermost object that are strings, as far as they were read."""
         self._watched = watched
         self._stack: list[str] = []
         self._expected = _VALUE
@@ -46,7 +43,7 @@ class ObjectScanner:
         return self._stack.count("{")
 
     def feed(self, text: str) -> int:
-        """Follow ``text``. Gives how much of it was read: all, or up to where the object is closed or broken."""
+        """Follow ``text``. Gives how much was read: all, or up to where the object is closed or broken."""
         at = 0
         while at < len(text) and not (self.closed or self.broken):
             if self._in_string:
@@ -124,91 +121,6 @@ class ObjectScanner:
 
     def _ends(self) -> tuple[int, int]:
         return (_MORE_OR_END, _KEY_OR_END if self._stack[-1] == "{" else _VALUE_OR_END)
-
-
-class JsonObject(Step):
-    """Reads a JSON object whose opening brace has come.
-
-    It ends early where the text can no longer be an object, or not a wanted one, as ``hopeless`` says. If the output
-    ends first, what was read reaches only to the first of the tags ``resume_at``, and the rest is left to read.
-    """
-
-    def __init__(
-        self,
-        watched: Collection[str] = (),
-        hopeless: Callable[[ObjectScanner], bool] = lambda scanner: False,
-        resume_at: Tags = NO_TAGS,
-    ) -> None:
-        self.text = "{"
-        """What was read, the opening brace included."""
-        self.found: dict[str, Any] | None = None
-        """The object, if it was complete and valid."""
-        self._parts = ["{"]
-        self._scanner = ObjectScanner(watched)
-        self._scanner.feed("{")
-        self._hopeless = hopeless
-        self._resume_at = resume_at
-
-    @property
-    def depth(self) -> int:
-        """How many braces are still open."""
-        return self._scanner.depth
-
-    def take(self, text: str) -> str | None:
-        read = self._scanner.feed(text)
-        self._parts.append(text[:read])
-        if self._scanner.closed:
-            self.text = "".join(self._parts)
-            self.found = json_object(self.text)
-        elif self._scanner.broken or self._hopeless(self._scanner):
-            self.text = "".join(self._parts)
-        else:
-            return None
-        return text[read:]
-
-    def end(self) -> str:
-        text = "".join(self._parts)
-        resume = self._resume_at.search(text)
-        self.text = text[: resume.start()] if resume else text
-        return text[len(self.text) :]
-
-
-class Remainder(Step):
-    """Reads the rest of an object that is none: until ``depth`` more braces are closed than opened, or a tag comes.
-
-    What looks like a string may be no string here, so quotes mean nothing.
-    """
-
-    def __init__(self, depth: int, tags: Tags) -> None:
-        self.text = ""
-        self.tag: str | None = None
-        """The tag, if one came; it is not part of the text."""
-        self._depth = depth
-        self._marks = Tags("{", "}", *tags.all)
-        self._parts: list[str] = []
-        self._partial = ""
-
-    def take(self, text: str) -> str | None:
-        text = self._partial + text
-        for mark in self._marks.finditer(text):
-            if mark.group() not in "{}":
-                self.tag = mark.group()
-                return self._found(text, mark.start(), mark.end())
-            self._depth += 1 if mark.group() == "{" else -1
-            if not self._depth:
-                return self._found(text, mark.end(), mark.end())
-        cut = len(text) - self._marks.partial(text)
-        self._parts.append(text[:cut])
-        self._partial = text[cut:]
-        return None
-
-    def end(self) -> str:
-        self.text = "".join((*self._parts, self._partial))
-        return ""
-
-    def _found(self, text: str, end: int, rest: int) -> str:
-        self.text = "".join((*self._parts, text[:end]))
-        return text[rest:]
 
 
 def balanced_objects(text: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """JSON that a model wrote: read strictly, integers exact, the order of keys kept.
 
-What could not be written into a reply is no value: numbers out of range, nesting without end. Halves of surrogate
-pairs become U+FFFD, as in Go.
+What could not be written into a reply is no value: numbers out of range, nesting without end. Halves of
+surrogate pairs become U+FFFD, as in Go.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from typing import Any
 
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.parsers.call_objects import call_of_object
-from orchestrator.parsers.json_scan import JsonObject, ObjectScanner
+from orchestrator.parsers.json_scan import ObjectScanner
+from orchestrator.parsers.json_steps import JsonObject
 from orchestrator.parsers.json_text import json_object
 from orchestrator.parsers.output import Sink
 from orchestrator.parsers.scripted import Script, ScriptedParser
@@ -83,13 +84,11 @@ class PoolsideParser(ScriptedParser):
 
     def call(self, tag: str, blank: str) -> Script[bool]:
         """What may be a call, opened by ``tag``. Gives whether it was one."""
-        match tag:
-            case "{":
-                return (yield from self.bare_object(blank))
-            case "<user>":
-                return (yield from self.user_call(blank))
-            case _:
-                return (yield from self.block(TOOL_OPEN, blank, _CLOSE, self.read))
+        if tag == BRACE:
+            return (yield from self.bare_object(blank))
+        if tag == USER_OPEN:
+            return (yield from self.user_call(blank))
+        return (yield from self.block(TOOL_OPEN, blank, _CLOSE, self.read))
 
     def bare_object(self, blank: str) -> Script[bool]:
         """A JSON object in the content: a call, if it names a declared tool."""
@@ -124,16 +123,13 @@ class PoolsideParser(ScriptedParser):
         The text before another opening tag must be a whole call: the tag may stand in a value.
         """
         calls: list[ToolCall] = []
-        body = trim(text)
-        while body:
-            head, again, rest = body.partition(TOOL_OPEN)
-            if again and not trim(head):
-                body = trim(rest)
-            elif again and (call := self._read_one(trim(head), finished=False)):
+        parts = text.split(TOOL_OPEN)
+        for index, part in enumerate(parts, start=1):
+            whole = index == len(parts)
+            if call := self._read_one(trim(part), finished=finished and whole):
                 calls.append(call)
-                body = trim(rest)
-            else:
-                last = self._read_one(body, finished=finished)
+            elif trim(part):
+                last = self._read_one(trim(TOOL_OPEN.join(parts[index - 1 :])), finished=finished)
                 return [*calls, last] if last else calls
         return calls
 
@@ -154,10 +150,11 @@ class PoolsideParser(ScriptedParser):
         if text.startswith(BRACE):
             return json_object(text)
         arguments: dict[str, Any] = {}
-        end = 0
-        for key, value, end in _pairs(text):
+        pairs = list(_pairs(text))
+        for key, value, _ in pairs:
             arguments[trim(key)] = typed(unframed(value), self.tools.types(tool, trim(key)))
-        return arguments if finished or not trim(text[end:]) else None
+        behind = text[pairs[-1][-1] :] if pairs else text
+        return arguments if finished or not trim(behind) else None
 
     def _declared_name(self, name: str) -> str:
         """The name of the declared tool that ``name`` is an alias of, or ``name``."""

@@ -56,7 +56,7 @@ class Lfm2ThinkingParser(Lfm2Parser):
 
 
 def read_calls(text: str, finished: bool) -> Sequence[ToolCall]:
-    """The calls in a block, ``[f(a=1), g(b='x')]`` or ``f(a=1)``. A finished block may lack the last bracket."""
+    """The calls in a block, ``[f(a=1), g(b='x')]`` or ``f(a=1)``. Finished, it may lack the last bracket."""
     body = trim(text)
     if body.startswith("[") and (body.endswith("]") or finished):
         body = body[1:].removesuffix("]")
@@ -68,7 +68,7 @@ def read_calls(text: str, finished: bool) -> Sequence[ToolCall]:
 
 
 class BareCalls(Step):
-    """Reads an output that is nothing but calls of declared tools. As soon as it is more, all is left to read."""
+    """Reads an output that is nothing but calls of declared tools. Once it is more, all is left to read."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.text = ""

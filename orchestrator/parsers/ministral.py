@@ -6,7 +6,7 @@ Source: ``parsers`` §5.5.
 from __future__ import annotations
 
 from orchestrator.domain.chunks import ToolCall
-from orchestrator.parsers.json_scan import JsonObject
+from orchestrator.parsers.json_steps import JsonObject
 from orchestrator.parsers.scripted import Script, ScriptedParser
 from orchestrator.parsers.steps import Block, Flow, Opening, SkipBlank
 from orchestrator.parsers.text import Tags, trim

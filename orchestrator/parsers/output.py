@@ -25,7 +25,7 @@ class Output:
         self._content: list[str] = []
         self._thinking: list[str] = []
         self._calls: list[ToolCall] = []
-        self.content = Sink(self._content.append, Parsed)
+        self.content = Sink(self._content.append, _said)
         self.thinking = Sink(self._thinking.append, _thought)
         self.dropped = Sink(_drop, _nothing)
 
@@ -44,8 +44,16 @@ class Output:
         return parsed
 
 
+# once per token: half the cost of Parsed(text)
+_new = tuple.__new__
+
+
+def _said(text: str) -> Parsed:
+    return _new(Parsed, (text, "", ()))
+
+
 def _thought(text: str) -> Parsed:
-    return Parsed("", text)
+    return _new(Parsed, ("", text, ()))
 
 
 def _drop(text: str) -> None:

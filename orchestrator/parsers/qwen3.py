@@ -1,4 +1,4 @@
-"""``qwen3``, ``qwen3-thinking``, ``qwen3-vl-instruct``, ``qwen3-vl-thinking``: calls are JSON objects between tags.
+"""``qwen3``, ``qwen3-thinking`` and ``qwen3-vl``: calls are JSON objects between tags.
 
 Source: ``parsers`` §5.3, §5.4.
 """

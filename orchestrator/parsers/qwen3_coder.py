@@ -1,7 +1,7 @@
-"""``qwen3-coder``, and after a thought ``qwen3.5``, ``ornith`` and ``nemotron-3``: calls are elements between tags.
+"""``qwen3-coder``, with thoughts ``qwen3.5``, ``ornith``, ``nemotron-3``: calls are elements between tags.
 
-A call is ``<function=NAME>`` with elements ``<parameter=KEY>``, whose text is literal: it may hold anything that
-looks like a tag. Source: ``parsers`` §5.1, §5.2, §5.10.
+A call is ``<function=NAME>`` with elements ``<parameter=KEY>``, whose text is literal: it may hold anything
+that looks like a tag. Source: ``parsers`` §5.1, §5.2, §5.10.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Qwen35Parser(Qwen3CoderParser):
 
 
 def read_call(text: str, tools: DeclaredTools, *, finished: bool) -> ToolCall | None:
-    """The call in the text of a block: its first function, or a JSON object. What surrounds a function is ignored.
+    """The call in a block: its first function, or a JSON object. What surrounds a function is ignored.
 
     An unfinished block has a call only if the function, or the object, is closed.
     """
@@ -162,10 +162,10 @@ def _arguments(
 
 
 def _end_of_value(marks: Sequence[_Mark], index: int, end: int) -> tuple[int, int]:
-    """Where the value ends whose first mark is number ``index``, and the number of the first mark behind it.
+    """Where the value ends whose first mark is number ``index``, and the number of the mark behind it.
 
-    That is at the last closing tag before the next parameter or the end of the function. Another function ends the
-    search, if anything was closed before it; otherwise it is text.
+    That is at the last closing tag before the next parameter or the end of the function. Another function
+    ends the search, if anything was closed before it; otherwise it is text (case B025).
     """
     close: int | None = None
     function_close: int | None = None

@@ -1,4 +1,4 @@
-"""Output parsers by name. Adding a family is one entry in ``_BUILT_IN``; ``register`` overrides at run time."""
+"""Output parsers by name. A new family is one entry in ``_BUILT_IN``; ``register`` overrides at run time."""
 
 from __future__ import annotations
 

@@ -20,14 +20,13 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Script = Generator[Step, None, T]
-"""What a model writes, in the order it writes it: yields the step that reads next, then looks at what it found."""
+"""What a model writes, in its order: yields the step that reads next, then looks at what that found."""
 
 Reading = Callable[[str, bool], Collection[ToolCall]]
-"""Reads the text of a block. The second argument says whether its closing tag came. Gives no calls for text that
-is none."""
+"""Reads the text of a block; the second argument says whether its closing tag came. No calls: it is text."""
 
 _PIECE = 4096
-"""A long text is read in pieces, so that a step which leaves much of it to the next costs no more than that."""
+"""A long text is read in pieces, so that a step which leaves much to the next one costs no more than that."""
 
 
 class ScriptedParser:
@@ -48,6 +47,7 @@ class ScriptedParser:
         self.last_message = last_message
         self.out = Output()
         self._held = ""
+        self._has_warned = False
         self._script = self.script()
         self._step = self._next_step()
         return tuple(tools)
@@ -59,7 +59,7 @@ class ScriptedParser:
     def feed(self, text: str) -> Parsed:
         """Take the next piece of output."""
         step = self._step
-        if step.idle and text and not step.stirs(text):
+        if step.idle and text and not step.stirs(text) and not (step.careful and text[-1].isspace()):
             return step.sink.passed(text)
         self._read(text)
         return self.out.take()
@@ -77,11 +77,12 @@ class ScriptedParser:
         return self.out.take()
 
     def _read(self, text: str) -> None:
-        for start in range(0, len(text), _PIECE):
-            left = self._step.take(text[start : start + _PIECE])
-            while left is not None:
+        unread = _pieces(text)
+        while unread:
+            left = self._step.take(unread.pop())
+            if left is not None:
                 self._step = self._next_step()
-                left = self._step.take(left)
+                unread += _pieces(left)
 
     def _next_step(self) -> Step:
         return next(self._script, None) or self.all_content()
@@ -164,7 +165,9 @@ class ScriptedParser:
 
     def give_back(self, text: str) -> None:
         """Text that looked like a call is content, and what comes after it goes on as such."""
-        logger.warning("a tool call could not be read, its text is content", extra={"length": len(text)})
+        if not self._has_warned:
+            logger.warning("a tool call could not be read, its text is content", extra={"length": len(text)})
+            self._has_warned = True
         self.more_content(text)
 
     def more_content(self, text: str) -> None:
@@ -182,3 +185,10 @@ class ScriptedParser:
     def drop_held(self) -> None:
         """A call comes next: white space before it is no content."""
         self._held = ""
+
+
+def _pieces(text: str) -> list[str]:
+    """``text`` in pieces, the first one last; none of no text."""
+    if 0 < len(text) <= _PIECE:
+        return [text]
+    return [text[start : start + _PIECE] for start in reversed(range(0, len(text), _PIECE))]

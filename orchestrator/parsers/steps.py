@@ -1,7 +1,7 @@
 """The steps parsers are made of. Each reads text piece by piece until it has found what it was made for.
 
-A step looks at every character a bounded number of times, however the text is cut, and holds back no more than
-it must. It keeps what it found in its attributes.
+A step looks at every character a bounded number of times, however the text is cut, and holds back no more
+than it must. It keeps what it found in its attributes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ class Step:
     """Reads text until it has found out what it was made for."""
 
     idle = False
-    """Whether nothing is held back, so that text which does not stir passes through ``sink`` as it is."""
+    """Whether nothing is held back, so that ordinary text passes through ``sink`` as it is."""
+    careful = False
+    """Whether text that ends in white space is not ordinary."""
     sink: Sink
     stirs: Callable[[str], Any]
+    """Whether text is not ordinary for what is in it."""
 
     def take(self, text: str) -> str | None:
-        """Read ``text``. ``None`` asks for more; otherwise the step is over, and this much is left to read."""
+        """Read ``text``. ``None`` asks for more; otherwise the step is over and this much left to read."""
         raise NotImplementedError
 
     def end(self) -> str:
@@ -33,9 +36,9 @@ class Step:
 class Flow(Step):
     """Lets text flow into a sink until a tag comes.
 
-    What may be the beginning of a tag is held back. A *careful* flow also holds white space back, until other
-    text follows it: white space before a tag does not flow, it is left in ``blank`` for whoever handles the tag.
-    White space at the end of the output flows only if ``keeps_end``, or before the beginning of a tag.
+    What may be the beginning of a tag is held back. A *careful* flow also holds back white space until other
+    text follows it; before a tag it does not flow, but is kept in ``blank`` for whoever handles the tag.
+    At the end of the output white space flows if ``keeps_end``, or if the beginning of a tag follows it.
     ``held`` is white space held back from the start.
     """
 
@@ -53,15 +56,20 @@ class Flow(Step):
         """The tag that came; ``None`` if the output ended."""
         self.blank = ""
         self._tags = tags
-        self._careful = careful
+        self.careful = careful
         self._keeps_end = keeps_end
         self._held = [held] if held else []
         self._partial = ""
         self.idle = not held
-        self.stirs = tags.stirs_or_blank_end if careful else tags.stirs
+        self.stirs = tags.stirs
 
     def take(self, text: str) -> str | None:
-        text = self._partial + text
+        if self._partial:
+            text = self._partial + text
+        elif not self.stirs(text):
+            self._pass(text)
+            self.idle = not self._held
+            return None
         if match := self._tags.search(text):
             self._pass(text[: match.start()])
             self.tag, self.blank = match.group(), "".join(self._held)
@@ -78,10 +86,12 @@ class Flow(Step):
         return ""
 
     def _pass(self, text: str) -> None:
-        body = text.rstrip(BLANK) if self._careful else text
+        body = text.rstrip(BLANK) if self.careful and text[-1:].isspace() else text
         if body:
-            self.sink.add("".join((*self._held, body)))
-            self._held.clear()
+            if self._held:
+                self.sink.add("".join(self._held))
+                self._held.clear()
+            self.sink.add(body)
         if len(body) < len(text):
             self._held.append(text[len(body) :])
 

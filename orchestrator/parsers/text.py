@@ -42,12 +42,12 @@ class Tags:
         whole = re.compile("|".join(map(re.escape, tags)) or "(?!)")
         self.search = whole.search
         """Finds the first complete tag."""
+        self.match = whole.match
+        """Finds a complete tag at one place."""
         self.finditer = whole.finditer
         """Finds all complete tags."""
         self.stirs = self._first.search
         """Whether a text needs a closer look: it has a character that begins a tag."""
-        self.stirs_or_blank_end = re.compile(rf"{first}|\s\Z").search
-        """The same, or it ends in white space."""
 
     def partial(self, text: str) -> int:
         """The length of the longest beginning of a tag, not a whole one, that ``text`` ends in."""

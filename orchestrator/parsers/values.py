@@ -54,7 +54,7 @@ def integer(text: str) -> int | None:
 
 
 def decimal(text: str) -> int | float | None:
-    """The decimal number ``text`` is: integers exact, others as floats; ``None`` beyond the range of floats."""
+    """The decimal number ``text`` is: integers exact, others as floats, unless out of their range."""
     if (whole := integer(text)) is not None:
         return whole
     if not _DECIMAL.fullmatch(text):

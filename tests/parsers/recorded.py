@@ -55,7 +55,7 @@ def parser_for(file: str, record: Record) -> Parser:
     init = record["init"]
     match file:
         case "generic-thinking":
-            tags = record.get("tags", init)
+            tags = init if "open" in init else record["tags"]
             parser = generic_parser(
                 thinking_tags=(tags["open"], tags["close"]),
                 tool_tag=None,
@@ -98,7 +98,7 @@ def cuttings(record: Record) -> dict[str, list[str]]:
         "whole": [text],
         "runes": list(text),
         "three": [text[start : start + 3] for start in range(0, len(text), 3)],
-        "random": list(random_pieces(text, seed=record["id"])),
+        **{f"random {seed}": list(random_pieces(text, seed=f"{record['id']} {seed}")) for seed in range(3)},
     }
 
 
