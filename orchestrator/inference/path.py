@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from orchestrator.domain.think import Think
-from orchestrator.renderers import gemma4
 from orchestrator.renderers import registry as renderers
 from orchestrator.renderers.base import Renderer
 from orchestrator.store.capabilities import is_harmony, uses_go_template
@@ -22,6 +21,9 @@ DEFAULT_TEMPLATE = GoTemplate.parse("{{ .Prompt }}")
 """What stands in for a template where a prompt has to be rendered without one."""
 
 HARMONY = "harmony"
+
+_SIZED = "gemma4"
+"""The renderer name that stands for one of two."""
 
 
 class Route(StrEnum):
@@ -96,6 +98,8 @@ def choose_path(model: Model, go_template: bool | None) -> PromptPath:
 def _renderer_name(model: Model) -> str:
     """The renderer of the model's config; ``gemma4`` stands for one of two, by the model's size."""
     config = model.config
-    if config.renderer != gemma4.ALIAS:
+    if config.renderer != _SIZED:
         return config.renderer
+    from orchestrator.renderers import gemma4  # families are imported when they are used
+
     return gemma4.variant(model.name.short, model.name.full, config.model_type)

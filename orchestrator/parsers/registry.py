@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from orchestrator.parsers.base import Parser, ParserTraits
-from orchestrator.parsers.cohere import CohereParser
-from orchestrator.parsers.deepseek3 import CogitoParser, DeepSeek3Parser
-from orchestrator.parsers.functiongemma import FunctionGemmaParser
-from orchestrator.parsers.gemma4 import Gemma4NoThinkingParser, Gemma4Parser
-from orchestrator.parsers.glimmer import GlimmerParser
-from orchestrator.parsers.glm import Glm47Parser, GlmOcrParser
-from orchestrator.parsers.harmony import HarmonyParser
-from orchestrator.parsers.laguna import LagunaParser, PoolsideParser
-from orchestrator.parsers.lfm2 import Lfm2Parser, Lfm2ThinkingParser
-from orchestrator.parsers.ministral import MinistralParser
-from orchestrator.parsers.olmo3 import Olmo3Parser, Olmo3ThinkParser
-from orchestrator.parsers.passthrough import PassthroughParser
-from orchestrator.parsers.qwen3 import (
-    Qwen3Parser,
-    Qwen3ThinkingParser,
-    Qwen3VlParser,
-    Qwen3VlThinkingParser,
-)
-from orchestrator.parsers.qwen3_coder import Qwen3CoderParser, Qwen35Parser
 
 ParserFactory = Callable[[], Parser]
+
+
+def _family(module: str, name: str) -> ParserFactory:
+    """Makes the parser ``name`` of a module of this package, which is imported when the first one is made."""
+
+    def make_one() -> Parser:
+        parser: Parser = getattr(import_module(f"orchestrator.parsers.{module}"), name)()
+        return parser
+
+    return make_one
+
 
 _NEITHER = ParserTraits(has_tools=False, has_thinking=False)
 _TOOLS = ParserTraits(has_tools=True, has_thinking=False)
@@ -33,33 +26,33 @@ _THINKING = ParserTraits(has_tools=False, has_thinking=True)
 _BOTH = ParserTraits(has_tools=True, has_thinking=True)
 
 _BUILT_IN: dict[str, tuple[ParserFactory, ParserTraits]] = {
-    "cogito": (CogitoParser, _BOTH),
-    "cohere": (CohereParser, _BOTH),
-    "deepseek3": (DeepSeek3Parser, _BOTH),
-    "functiongemma": (FunctionGemmaParser, _TOOLS),
-    "gemma4": (Gemma4Parser, _BOTH),
-    "gemma4-no-thinking": (Gemma4NoThinkingParser, _TOOLS),
-    "glimmer": (GlimmerParser, _BOTH),
-    "glm-4.7": (Glm47Parser, _BOTH),
-    "glm-ocr": (GlmOcrParser, _TOOLS),
-    "harmony": (HarmonyParser, _BOTH),
-    "laguna": (LagunaParser, _BOTH),
-    "lfm2": (Lfm2Parser, _TOOLS),
-    "lfm2-thinking": (Lfm2ThinkingParser, _BOTH),
-    "ministral": (MinistralParser, _TOOLS),
-    "nemotron-3-nano": (Qwen35Parser, _BOTH),
-    "nemotron-3.5-nano": (Qwen35Parser, _BOTH),
-    "olmo3": (Olmo3Parser, _TOOLS),
-    "olmo3-think": (Olmo3ThinkParser, _THINKING),
-    "ornith": (Qwen35Parser, _BOTH),
-    "passthrough": (PassthroughParser, _NEITHER),
-    "poolside-v1": (PoolsideParser, _BOTH),
-    "qwen3": (Qwen3Parser, _TOOLS),
-    "qwen3-coder": (Qwen3CoderParser, _TOOLS),
-    "qwen3-thinking": (Qwen3ThinkingParser, _BOTH),
-    "qwen3-vl-instruct": (Qwen3VlParser, _TOOLS),
-    "qwen3-vl-thinking": (Qwen3VlThinkingParser, _BOTH),
-    "qwen3.5": (Qwen35Parser, _BOTH),
+    "cogito": (_family("deepseek3", "CogitoParser"), _BOTH),
+    "cohere": (_family("cohere", "CohereParser"), _BOTH),
+    "deepseek3": (_family("deepseek3", "DeepSeek3Parser"), _BOTH),
+    "functiongemma": (_family("functiongemma", "FunctionGemmaParser"), _TOOLS),
+    "gemma4": (_family("gemma4", "Gemma4Parser"), _BOTH),
+    "gemma4-no-thinking": (_family("gemma4", "Gemma4NoThinkingParser"), _TOOLS),
+    "glimmer": (_family("glimmer", "GlimmerParser"), _BOTH),
+    "glm-4.7": (_family("glm", "Glm47Parser"), _BOTH),
+    "glm-ocr": (_family("glm", "GlmOcrParser"), _TOOLS),
+    "harmony": (_family("harmony", "HarmonyParser"), _BOTH),
+    "laguna": (_family("laguna", "LagunaParser"), _BOTH),
+    "lfm2": (_family("lfm2", "Lfm2Parser"), _TOOLS),
+    "lfm2-thinking": (_family("lfm2", "Lfm2ThinkingParser"), _BOTH),
+    "ministral": (_family("ministral", "MinistralParser"), _TOOLS),
+    "nemotron-3-nano": (_family("qwen3_coder", "Qwen35Parser"), _BOTH),
+    "nemotron-3.5-nano": (_family("qwen3_coder", "Qwen35Parser"), _BOTH),
+    "olmo3": (_family("olmo3", "Olmo3Parser"), _TOOLS),
+    "olmo3-think": (_family("olmo3", "Olmo3ThinkParser"), _THINKING),
+    "ornith": (_family("qwen3_coder", "Qwen35Parser"), _BOTH),
+    "passthrough": (_family("passthrough", "PassthroughParser"), _NEITHER),
+    "poolside-v1": (_family("laguna", "PoolsideParser"), _BOTH),
+    "qwen3": (_family("qwen3", "Qwen3Parser"), _TOOLS),
+    "qwen3-coder": (_family("qwen3_coder", "Qwen3CoderParser"), _TOOLS),
+    "qwen3-thinking": (_family("qwen3", "Qwen3ThinkingParser"), _BOTH),
+    "qwen3-vl-instruct": (_family("qwen3", "Qwen3VlParser"), _TOOLS),
+    "qwen3-vl-thinking": (_family("qwen3", "Qwen3VlThinkingParser"), _BOTH),
+    "qwen3.5": (_family("qwen3_coder", "Qwen35Parser"), _BOTH),
 }
 
 _registered: dict[str, tuple[ParserFactory, ParserTraits]] = {}

@@ -257,10 +257,6 @@ _UNITS = {"k": 1e3, "m": 1e6, "b": 1e9}
 _LARGE_FROM = 12e9
 
 
-ALIAS = "gemma4"
-"""The name that stands for one of the sizes."""
-
-
 def variant(short_name: str, full_name: str, model_type: str) -> str:
     """The renderer that ``gemma4`` stands for with this model."""
     for name in (short_name.lower(), full_name.lower()):

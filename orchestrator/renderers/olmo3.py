@@ -103,3 +103,23 @@ def _call(call: ToolCall) -> str:
         for name in sorted(call.arguments)
     )
     return f"{call.name}({arguments})"
+
+
+def olmo3() -> Olmo3Renderer:
+    """The renderer ``olmo3``."""
+    return Olmo3Renderer(identity=IDENTITY_3)
+
+
+def olmo31() -> Olmo3Renderer:
+    """The renderer ``olmo3.1``."""
+    return Olmo3Renderer(identity=IDENTITY_31)
+
+
+def olmo3_think() -> Olmo3ThinkRenderer:
+    """The renderer ``olmo3-think``."""
+    return Olmo3ThinkRenderer(identity=IDENTITY_31.rstrip())
+
+
+def olmo3_32b_think() -> Olmo3ThinkRenderer:
+    """The renderer ``olmo3-32b-think``."""
+    return Olmo3ThinkRenderer(identity=IDENTITY_32B_THINK)

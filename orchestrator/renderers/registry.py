@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from importlib import import_module
+from typing import Any
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.renderers import olmo3
 from orchestrator.renderers.base import Renderer
-from orchestrator.renderers.cogito import CogitoRenderer
-from orchestrator.renderers.cohere import CohereRenderer
-from orchestrator.renderers.deepseek3 import DeepSeek31Renderer
-from orchestrator.renderers.functiongemma import FunctionGemmaRenderer
-from orchestrator.renderers.gemma4 import Gemma4Renderer
-from orchestrator.renderers.glimmer import GlimmerRenderer
-from orchestrator.renderers.glm import Glm47Renderer, GlmOcrRenderer
-from orchestrator.renderers.laguna import LagunaRenderer, PoolsideRenderer
-from orchestrator.renderers.lfm2 import Lfm2Renderer
-from orchestrator.renderers.nemotron import Nemotron35Renderer, NemotronRenderer
-from orchestrator.renderers.olmo3 import Olmo3Renderer, Olmo3ThinkRenderer
-from orchestrator.renderers.qwen3_coder import Qwen3CoderRenderer
-from orchestrator.renderers.qwen3_vl import Qwen3VlRenderer
-from orchestrator.renderers.qwen35 import Qwen35Renderer, Qwen38Renderer
 
 Constructor = Callable[[], Renderer]
 
@@ -56,33 +42,43 @@ class RendererRegistry:
         return tuple(sorted(self._constructors))
 
 
+def _family(module: str, name: str, **arguments: Any) -> Constructor:
+    """Makes a renderer of a module of this package, which is imported when the first one is made."""
+
+    def make_one() -> Renderer:
+        renderer: Renderer = getattr(import_module(f"orchestrator.renderers.{module}"), name)(**arguments)
+        return renderer
+
+    return make_one
+
+
 BUILT_IN: Mapping[str, Constructor] = {
-    "cogito": CogitoRenderer,
-    "cohere": CohereRenderer,
-    "deepseek3.1": DeepSeek31Renderer,
-    "functiongemma": FunctionGemmaRenderer,
-    "gemma4": Gemma4Renderer,
-    "gemma4-small": Gemma4Renderer,
-    "gemma4-large": partial(Gemma4Renderer, large=True),
-    "glimmer": GlimmerRenderer,
-    "glm-4.7": Glm47Renderer,
-    "glm-ocr": GlmOcrRenderer,
-    "laguna": LagunaRenderer,
-    "lfm2": Lfm2Renderer,
-    "lfm2-thinking": partial(Lfm2Renderer, thinking=True),
-    "nemotron-3-nano": NemotronRenderer,
-    "nemotron-3.5-nano": Nemotron35Renderer,
-    "olmo3": partial(Olmo3Renderer, identity=olmo3.IDENTITY_3),
-    "olmo3.1": partial(Olmo3Renderer, identity=olmo3.IDENTITY_31),
-    "olmo3-think": partial(Olmo3ThinkRenderer, identity=olmo3.IDENTITY_31.rstrip()),
-    "olmo3-32b-think": partial(Olmo3ThinkRenderer, identity=olmo3.IDENTITY_32B_THINK),
-    "ornith": partial(Qwen35Renderer, keeps_thoughts=True),
-    "poolside-v1": PoolsideRenderer,
-    "qwen3-coder": Qwen3CoderRenderer,
-    "qwen3-vl-instruct": Qwen3VlRenderer,
-    "qwen3-vl-thinking": partial(Qwen3VlRenderer, thinking=True),
-    "qwen3.5": Qwen35Renderer,
-    "qwen3.8": Qwen38Renderer,
+    "cogito": _family("cogito", "CogitoRenderer"),
+    "cohere": _family("cohere", "CohereRenderer"),
+    "deepseek3.1": _family("deepseek3", "DeepSeek31Renderer"),
+    "functiongemma": _family("functiongemma", "FunctionGemmaRenderer"),
+    "gemma4": _family("gemma4", "Gemma4Renderer"),
+    "gemma4-small": _family("gemma4", "Gemma4Renderer"),
+    "gemma4-large": _family("gemma4", "Gemma4Renderer", large=True),
+    "glimmer": _family("glimmer", "GlimmerRenderer"),
+    "glm-4.7": _family("glm", "Glm47Renderer"),
+    "glm-ocr": _family("glm", "GlmOcrRenderer"),
+    "laguna": _family("laguna", "LagunaRenderer"),
+    "lfm2": _family("lfm2", "Lfm2Renderer"),
+    "lfm2-thinking": _family("lfm2", "Lfm2Renderer", thinking=True),
+    "nemotron-3-nano": _family("nemotron", "NemotronRenderer"),
+    "nemotron-3.5-nano": _family("nemotron", "Nemotron35Renderer"),
+    "olmo3": _family("olmo3", "olmo3"),
+    "olmo3.1": _family("olmo3", "olmo31"),
+    "olmo3-think": _family("olmo3", "olmo3_think"),
+    "olmo3-32b-think": _family("olmo3", "olmo3_32b_think"),
+    "ornith": _family("qwen35", "Qwen35Renderer", keeps_thoughts=True),
+    "poolside-v1": _family("laguna", "PoolsideRenderer"),
+    "qwen3-coder": _family("qwen3_coder", "Qwen3CoderRenderer"),
+    "qwen3-vl-instruct": _family("qwen3_vl", "Qwen3VlRenderer"),
+    "qwen3-vl-thinking": _family("qwen3_vl", "Qwen3VlRenderer", thinking=True),
+    "qwen3.5": _family("qwen35", "Qwen35Renderer"),
+    "qwen3.8": _family("qwen35", "Qwen38Renderer"),
 }
 """Name → constructor of every family that comes with the program."""
 
