@@ -91,12 +91,12 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
         group = await stack.enter_async_context(asyncio.TaskGroup())
         started = asyncio.Event()
         lending = group.create_task(scheduler.run(started=started))
-        stack.callback(lending.cancel)
         await started.wait()
         state = await _state(config, models, scheduler, machine, metrics)
         runner = web.AppRunner(build_app(state, native_routes(state)), **RUNNER_OPTIONS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
+        stack.callback(lending.cancel)  # first, for it ends what requests still wait for
         await web.SockSite(runner, listening, backlog=_BACKLOG).start()
         yield state
 
