@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.parsers.declared import DeclaredTools
 from orchestrator.parsers.generic_calls import NAME_MEMBERS, calls_in, first_name
-from orchestrator.parsers.json_scan import ObjectScanner
 from orchestrator.parsers.json_steps import JsonObject, Remainder
 from orchestrator.parsers.scripted import Script, ScriptedParser
 from orchestrator.parsers.steps import Block, Opening, Step
@@ -20,7 +19,7 @@ from orchestrator.parsers.text import BLANK, NO_TAGS, Tags, trim
 BRACE, BRACKET, FENCE = "{", "[", "```"
 
 _ELEMENT = re.compile(r"<(?P<name>[^<>/\s|]+)>")
-_FENCE_MARK = re.compile(r"```\w*")
+_FENCE_AT_END = re.compile(r"```\w*\s*\Z")
 
 
 def tool_tag_token(tag: str) -> tuple[str, ...]:
@@ -85,7 +84,7 @@ class GenericToolParser(ScriptedParser):
 
     def object_outside(self, blank: str) -> Script[bool]:
         """An object that no tag belongs to. Gives whether it was a call."""
-        yield (read := JsonObject(NAME_MEMBERS, self._names_no_tool))
+        yield (read := JsonObject(self._names_no_tool))
         calls = calls_in(read.found, self.tools) if read.found is not None else None
         if not calls:
             self.more_content(blank + read.text)
@@ -156,9 +155,8 @@ class GenericToolParser(ScriptedParser):
         block.begin_anew()
         return True
 
-    def _names_no_tool(self, scanner: ObjectScanner) -> bool:
-        name = next((scanner.members[key] for key in NAME_MEMBERS if key in scanner.members), None)
-        return name is not None and name not in self.tools
+    def _names_no_tool(self, member: str, text: str) -> bool:
+        return member in NAME_MEMBERS and text not in self.tools
 
 
 class Closers(Step):
@@ -234,5 +232,6 @@ class _Block:
 
 
 def _without_openers(text: str) -> str:
-    """Text before a call without what opens the call: brackets, commas, fence marks."""
-    return trim(trim(_FENCE_MARK.sub("", text)).rstrip(BLANK + "[({,"))
+    """Text before a call without what opens the call: brackets, commas, a fence mark."""
+    opener = BLANK + "[({,"
+    return trim(_FENCE_AT_END.sub("", text.rstrip(opener)).rstrip(opener))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 
 from orchestrator.parsers.json_text import DEEPEST, NotJson, value
 
@@ -24,13 +24,12 @@ class ObjectScanner:
     Numbers, words and escapes are followed loosely: to be sure, read the text once it is closed.
     """
 
-    def __init__(self, watched: Collection[str] = ()) -> None:
+    def __init__(self, refuses: Callable[[str, str], bool] | None = None) -> None:
         self.closed = False
         self.broken = False
-        """Whether a character came that no JSON object can have there."""
-        self.members: dict[str, str] = {}
-        """The ``watched`` members of the outermost object that are strings, as far as they were read."""
-        self._watched = watched
+        """Whether text came that no JSON object can have there, or a refused member."""
+        self._refuses = refuses
+        """Whether the outermost object is none that is wanted if it has this text as this member."""
         self._stack: list[str] = []
         self._expected = _VALUE
         self._in_string = self._escaped = self._in_scalar = False
@@ -75,7 +74,7 @@ class ObjectScanner:
 
     def _note(self, text: str, start: int, end: int) -> int:
         """Remember a part of a string, if it may matter. Gives its end."""
-        if self._watched and len(self._stack) == 1:
+        if self._refuses and len(self._stack) == 1:
             self._string.append(text[start:end])
         return end
 
@@ -84,9 +83,9 @@ class ObjectScanner:
         text, self._string = "".join(self._string), []
         if self._expected == _COLON:
             self._key = text
-        elif len(self._stack) == 1 and self._key in self._watched:
+        elif self._refuses and len(self._stack) == 1:
             try:
-                self.members[self._key] = value(f'"{text}"')
+                self.broken = self._refuses(self._key, value(f'"{text}"'))
             except NotJson:
                 self.broken = True
 

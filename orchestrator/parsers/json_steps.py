@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from orchestrator.parsers.json_scan import ObjectScanner
@@ -14,14 +14,13 @@ from orchestrator.parsers.text import NO_TAGS, Tags
 class JsonObject(Step):
     """Reads a JSON object whose opening brace has come.
 
-    It ends early where the text can no longer be an object, or not a wanted one, as ``hopeless`` says. If the
-    output ends first, it reaches only to the first of the tags ``resume_at``, and the rest is left to read.
+    It ends early where the text can no longer be an object, or has a member whose text ``refuses`` refuses.
+    If the output ends first, it reaches to the first of the tags ``resume_at``; the rest is left to read.
     """
 
     def __init__(
         self,
-        watched: Collection[str] = (),
-        hopeless: Callable[[ObjectScanner], bool] = lambda scanner: False,
+        refuses: Callable[[str, str], bool] | None = None,
         resume_at: Tags = NO_TAGS,
     ) -> None:
         self.text = "{"
@@ -29,9 +28,8 @@ class JsonObject(Step):
         self.found: dict[str, Any] | None = None
         """The object, if it was complete and valid."""
         self._parts = ["{"]
-        self._scanner = ObjectScanner(watched)
+        self._scanner = ObjectScanner(refuses)
         self._scanner.feed("{")
-        self._hopeless = hopeless
         self._resume_at = resume_at
 
     @property
@@ -45,7 +43,7 @@ class JsonObject(Step):
         if self._scanner.closed:
             self.text = "".join(self._parts)
             self.found = json_object(self.text)
-        elif self._scanner.broken or self._hopeless(self._scanner):
+        elif self._scanner.broken:
             self.text = "".join(self._parts)
         else:
             return None

@@ -10,7 +10,6 @@ from typing import Any
 
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.parsers.call_objects import call_of_object
-from orchestrator.parsers.json_scan import ObjectScanner
 from orchestrator.parsers.json_steps import JsonObject
 from orchestrator.parsers.json_text import json_object
 from orchestrator.parsers.output import Sink
@@ -92,7 +91,7 @@ class PoolsideParser(ScriptedParser):
 
     def bare_object(self, blank: str) -> Script[bool]:
         """A JSON object in the content: a call, if it names a declared tool."""
-        yield (read := JsonObject(("name",), self._names_no_tool))
+        yield (read := JsonObject(self._names_no_tool))
         call = call_of_object(read.found) if read.found is not None else None
         if call is not None and (name := self._declared_name(call.name)) in self.tools:
             self.out.call(ToolCall(name, call.arguments))
@@ -164,9 +163,8 @@ class PoolsideParser(ScriptedParser):
     def _declared_ones(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         return calls if all(call.name in self.tools for call in calls) else ()
 
-    def _names_no_tool(self, scanner: ObjectScanner) -> bool:
-        name = scanner.members.get("name")
-        return name is not None and self._declared_name(name) not in self.tools
+    def _names_no_tool(self, member: str, text: str) -> bool:
+        return member == "name" and self._declared_name(text) not in self.tools
 
 
 class LagunaParser(PoolsideParser):

@@ -209,6 +209,7 @@ ALL = {**FAMILIES, **{f"generic {tag!r}": family for tag, family in GENERIC.item
 TEXT = (
     " ", "\n", "　", "x", "{", "}", "[", "]", "(", ")", '"', "'", "\\", ",", ":", "=", "note", "get", "1",
     '"name"', '"note"', '"arguments"', "call:", "to=", "```", "<", "|", ">", "a=", "note(",
+    '{"name":"Bob",', '{"name":"note","arguments":{', '"a":"',
 )  # fmt: skip
 """Text that means something in one family or another."""
 
