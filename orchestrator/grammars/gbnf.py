@@ -12,6 +12,7 @@ Source: llama.cpp grammars/README.md.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -84,6 +85,7 @@ class RuleBook:
     def __init__(self) -> None:
         self._bodies: dict[str, str | None] = {}
         self._names: dict[str, str] = {}
+        self._numbers: Counter[str] = Counter()
         self._size = 0
         self._repetitions = 0
 
@@ -93,10 +95,10 @@ class RuleBook:
     def reserve(self, hint: str) -> str:
         """A name like ``hint`` for a rule that is defined later."""
         stem = _NOT_IN_NAMES.sub("-", hint).strip("-")[-_LONGEST_HINT:].strip("-") or "part"
-        name, number = stem, 1
+        name = stem
         while name in self._bodies:
-            number += 1
-            name = f"{stem}-{number}"
+            self._numbers[stem] += 1
+            name = f"{stem}-{self._numbers[stem] + 1}"
         self._bodies[name] = None
         return name
 

@@ -220,7 +220,7 @@ class SchemaWriter:
         for name in names:
             value = self._value(objects.value(name))
             if value is not None:
-                members.append((f"{literal(_json(name) + ':')} space {value}", name in required))
+                members.append((f'{literal(_json(name))} space ":" space {value}', name in required))
             elif name in required:
                 return None
         others = self._other_members(objects, names)

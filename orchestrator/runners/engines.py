@@ -16,7 +16,9 @@ from pathlib import Path
 
 from orchestrator.errors import OrchestratorError
 
-BINARY = "llama-server.exe" if sys.platform == "win32" else "llama-server"
+_SUFFIX = ".exe" if sys.platform == "win32" else ""
+BINARY = f"llama-server{_SUFFIX}"
+QUANTIZER = f"llama-quantize{_SUFFIX}"
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -56,6 +58,11 @@ class EngineInfo:
     transport: Transport = Transport.UNIX
 
     @property
+    def reads_schemas(self) -> bool:
+        """Whether it makes a grammar of a JSON schema, or says why it cannot."""
+        return self.kind is not EngineKind.EMBEDDED
+
+    @property
     def cwd(self) -> Path:
         """Where to start it: an engine looks for libraries, and this interpreter for our code, there too."""
         return self.library_dir or PACKAGE.parent
@@ -79,6 +86,15 @@ def find_engine(
     if importlib.util.find_spec("xllamacpp") is not None:
         return embedded_engine()
     raise EngineNotFound("no engine found: no llama-server, and no embedded engine")
+
+
+def find_quantizer(engine: EngineInfo) -> Path | None:
+    """The llama-quantize that stands beside a native engine, or beside what its name is a link to."""
+    if engine.kind is not EngineKind.NATIVE:
+        return None
+    folders = [Path(engine.argv_prefix[0]).parent, *filter(None, [engine.library_dir])]
+    candidates = (folder / QUANTIZER for folder in folders)
+    return next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
 
 
 def native_engine(binary: Path) -> EngineInfo:

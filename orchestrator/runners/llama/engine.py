@@ -90,7 +90,14 @@ class LlamaEngine:
             await process.wait_until_healthy(
                 lambda: check_health(address, patience=_HEALTH_PATIENCE), stall_timeout=self.stall_timeout
             )
-        return LlamaRunner(process, order.spec, launch, parallel=order.parallel, marker=marker)
+        return LlamaRunner(
+            process,
+            order.spec,
+            launch,
+            parallel=order.parallel,
+            marker=marker,
+            reads_schemas=self.info.reads_schemas,
+        )
 
     def _new_address(self) -> Address:
         address = self.run.new_address()

@@ -15,6 +15,7 @@ from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, Memor
 from orchestrator.runners.connection import EngineUnreachable
 from orchestrator.runners.lifecycle import Ready, Stopped
 from orchestrator.runners.llama import bodies, client
+from orchestrator.runners.llama.constraints import with_grammar
 from orchestrator.runners.llama.frames import ChatDecoder, CompletionDecoder, Decoder, Wanted
 from orchestrator.runners.llama.health import Health, check_health
 from orchestrator.runners.llama.launch import Launch
@@ -38,12 +39,20 @@ class LlamaRunner:
     """Implements ``runners.base.RunnerProcess``."""
 
     def __init__(
-        self, process: EngineProcess, spec: LoadSpec, launch: Launch, *, parallel: int, marker: str
+        self,
+        process: EngineProcess,
+        spec: LoadSpec,
+        launch: Launch,
+        *,
+        parallel: int,
+        marker: str,
+        reads_schemas: bool,
     ) -> None:
         self._process = process
         self._spec = replace(spec, options=launch.options)
         self._mmap_auto = launch.mmap_auto
         self._marker = marker
+        self._reads_schemas = reads_schemas
         self._slots = asyncio.Semaphore(parallel)
         self._trusted_until = 0.0
 
@@ -68,8 +77,19 @@ class LlamaRunner:
         return self._process.log.sizes.memory_use(self._spec.files.facts.size_bytes)
 
     def complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+        if call.format is not None and not self._reads_schemas:
+            return self._complete_by_grammar(call)
+        return self._complete(call)
+
+    def _complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
         body = bodies.completion_body(call, self._spec, self._marker)
         return self._stream("/completion", body, CompletionDecoder(_wanted(call, body)))
+
+    async def _complete_by_grammar(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+        batches = self._complete(await asyncio.to_thread(with_grammar, call))
+        async with aclosing(batches):  # type: ignore[type-var]
+            async for batch in batches:
+                yield batch
 
     def chat(self, call: ChatCall) -> AsyncIterator[Sequence[Item]]:
         body = bodies.chat_body(call, self._spec)
