@@ -222,6 +222,13 @@ class Config:
         "How long an engine may take to leave",
         shown="5s",
     )
+    sse_ping: timedelta | None = setting(
+        "ORCH_SSE_PING",
+        env.TIMEOUT,
+        timedelta(seconds=15),
+        "The longest silence in an event stream before a sign of life; 0 is any",
+        shown="15s",
+    )
     log_format: LogFormat = setting(
         "ORCH_LOG_FORMAT", env.LOG_FORMAT, "text", "Form of the log: text or json", shown="text"
     )

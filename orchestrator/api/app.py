@@ -20,7 +20,7 @@ from aiohttp import web
 
 from orchestrator.api import metrics
 from orchestrator.api.bodies import read_body
-from orchestrator.api.errors import NATIVE
+from orchestrator.api.errors import NATIVE, log_hint
 from orchestrator.api.hosts import HostKind, host_kind
 from orchestrator.api.origins import is_same_origin
 from orchestrator.api.replies import empty_reply, text_reply
@@ -83,8 +83,7 @@ class _Front:
         try:
             return self._redirected(request, path, target) or await self._admitted(request, path, target)
         except OrchestratorError as error:
-            if error.hint:
-                logger.info("request failed: %s (%s)", error, error.hint)
+            log_hint(error)
             return NATIVE.reply(error)
         except ConnectionResetError:
             raise

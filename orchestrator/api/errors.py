@@ -6,7 +6,8 @@ client reads it, as the body of a reply or as the last record of a stream that h
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ from orchestrator.errors import (
     RequestCanceled,
 )
 from orchestrator.wire.json import dumps
+
+logger = logging.getLogger(__name__)
 
 STATUSES: tuple[tuple[type[OrchestratorError], int], ...] = (
     (BadRequest, 400),
@@ -86,6 +89,26 @@ class Dialect:
     def record(self, error: OrchestratorError) -> dict[str, Any]:
         """What stands in a stream that broke off."""
         return self.body(error, status_of(error))
+
+    def spoken(
+        self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """``handler``, whose failures are told in this dialect."""
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            try:
+                return await handler(request)
+            except OrchestratorError as error:
+                log_hint(error)
+                return self.reply(error)
+
+        return answer
+
+
+def log_hint(error: OrchestratorError) -> None:
+    """Tell the operator what may help against an error that the client is told."""
+    if error.hint:
+        logger.info("request failed: %s (%s)", error, error.hint)
 
 
 def _native(error: OrchestratorError, status: int) -> dict[str, Any]:

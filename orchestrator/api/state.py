@@ -32,6 +32,8 @@ class AppState:
     cloud_source: str = "none"
     """Who disabled the cloud: ``none``, ``env``, ``config`` or ``both``."""
     request_log: RequestLog | None = None
+    sse_ping_s: float = 0.0
+    """The longest silence in an event stream before a sign of life; 0 is any."""
 
     @property
     def cloud_disabled(self) -> bool:
