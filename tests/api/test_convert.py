@@ -9,7 +9,6 @@ import pytest
 from orchestrator.api.native.convert import (
     InvalidInput,
     from_progress,
-    logprob_members,
     to_chat,
     to_create,
     to_embed,
@@ -19,7 +18,7 @@ from orchestrator.api.native.convert import (
     usage_members,
     wants_stream,
 )
-from orchestrator.domain.chunks import TokenLogprob, ToolCall, TopLogprob, Usage
+from orchestrator.domain.chunks import ToolCall, Usage
 from orchestrator.domain.formats import InvalidFormat, JsonFormat, SchemaFormat, usable_format
 from orchestrator.domain.progress import Progress
 from orchestrator.domain.requests import ChatRequest, EmbedRequest, GenerateRequest, Message
@@ -157,22 +156,6 @@ def test_calls_have_an_id_if_there_is_one() -> None:
     assert tool_call_members([ToolCall("f", {}, 0, "c1"), ToolCall("g", {"a": 1}, 1)]) == [
         {"id": "c1", "function": {"index": 0, "name": "f", "arguments": {}}},
         {"function": {"index": 1, "name": "g", "arguments": {"a": 1}}},
-    ]
-
-
-def test_log_probabilities_have_bytes_unless_the_token_is_empty() -> None:
-    entries = [TokenLogprob("é", -0.5, (TopLogprob("é", -0.5), TopLogprob("", -1.0))), TokenLogprob("", 0.0)]
-    assert logprob_members(entries) == [
-        {
-            "token": "é",
-            "logprob": -0.5,
-            "bytes": [195, 169],
-            "top_logprobs": [
-                {"token": "é", "logprob": -0.5, "bytes": [195, 169]},
-                {"token": "", "logprob": -1.0},
-            ],
-        },
-        {"token": "", "logprob": 0.0},
     ]
 
 

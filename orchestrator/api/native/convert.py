@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.create.plan import CreateRequest
-from orchestrator.domain.chunks import TokenLogprob, ToolCall, Usage
+from orchestrator.domain.chunks import ToolCall, Usage
 from orchestrator.domain.formats import parse_format
 from orchestrator.domain.progress import Progress
 from orchestrator.domain.requests import ChatRequest, EmbedRequest, GenerateRequest, Message
@@ -165,24 +165,6 @@ def tool_call_members(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         | {"function": {"index": call.index, "name": call.name, "arguments": call.arguments}}
         for call in calls
     ]
-
-
-def logprob_members(logprobs: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
-    """The ``logprobs`` of a reply: ``bytes`` are the UTF-8 of a token that is not empty."""
-    members = []
-    for entry in logprobs:
-        member = _token_member(entry.token, entry.logprob)
-        if entry.top:
-            member["top_logprobs"] = [_token_member(top.token, top.logprob) for top in entry.top]
-        members.append(member)
-    return members
-
-
-def _token_member(token: str, logprob: float) -> dict[str, Any]:
-    member: dict[str, Any] = {"token": token, "logprob": logprob}
-    if token:
-        member["bytes"] = list(token.encode())
-    return member
 
 
 def usage_members(usage: Usage, *, total_duration_ns: int, load_duration_ns: int) -> Mapping[str, int]:

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from aiohttp import web
 
 from orchestrator.api.bodies import read
+from orchestrator.api.disclosures import truncation_headers
 from orchestrator.api.errors import NATIVE, native_line
 from orchestrator.api.native.convert import to_chat, to_generate, wants_stream
 from orchestrator.api.native.records import (
@@ -35,8 +36,6 @@ GENERATE = GenerateShape()
 
 _WHILE_GENERATING = (EngineRefused, RunnerFailed, PromptTooLong, ContextOverflow, InvalidFormat)
 """Errors of a generation: in place of a stream they go out as the stream would have, without a charset."""
-
-TRUNCATED_HEADER = "Orch-Prompt-Truncated"
 
 
 def routes(state: AppState) -> Iterable[Route]:
@@ -87,7 +86,7 @@ async def _answered(
 async def _generated(
     request: web.Request, generation: Generation, records: Records, stream: bool
 ) -> web.StreamResponse:
-    headers = truncation_headers(generation)
+    headers = truncation_headers(generation.overflow)
     if not stream:
         return _one(records.folded(await gathered(generation.items)), headers)
     return await stream_records(
@@ -98,18 +97,6 @@ async def _generated(
         error_record=native_line,
         headers=headers,
     )
-
-
-def truncation_headers(generation: Generation) -> dict[str, str]:
-    """Tells a client that looks at headers alone what was left out of its prompt."""
-    overflow = generation.overflow
-    if overflow is None:
-        return {}
-    facts = f"tokens={overflow.prompt_tokens}; num_ctx={overflow.num_ctx}"
-    return {
-        TRUNCATED_HEADER: f"{facts}; messages-dropped={overflow.messages_dropped}; "
-        f"tokens-dropped={overflow.tokens_dropped}"
-    }
 
 
 def _one(body: bytes, headers: dict[str, str] | None = None) -> web.Response:

@@ -13,9 +13,11 @@ from typing import Any, Protocol
 
 import orjson
 
-from orchestrator.api.native.convert import logprob_members, tool_call_members, usage_members
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, StopDetail, TokenLogprob, ToolCall
-from orchestrator.inference.reply import Generation, Overflow, RenderedPrompt
+from orchestrator.api.disclosures import disclosures
+from orchestrator.api.logprobs import logprob_members
+from orchestrator.api.native.convert import tool_call_members, usage_members
+from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, TokenLogprob, ToolCall
+from orchestrator.inference.reply import Generation, RenderedPrompt
 from orchestrator.units import rfc3339_utc
 from orchestrator.wire.json import dumps
 
@@ -143,7 +145,7 @@ class Records:
             load_duration_ns=self._generation.load_duration_ns,
         )
         record = self._record(now) | self._shape.final(output, done, metrics)
-        return record | _disclosures(done, self._generation.overflow)
+        return record | disclosures(done, self._generation.overflow)
 
     def _record(self, now: str) -> dict[str, Any]:
         return {"model": self._model, "created_at": now}
@@ -176,22 +178,3 @@ def debug_record(model: str, shape: Shape, rendered: RenderedPrompt) -> bytes:
 
 def _logprobs(output: Output) -> dict[str, Any]:
     return {"logprobs": logprob_members(output.logprobs)} if output.logprobs else {}
-
-
-_DETAILS_WORTH_TELLING = {StopDetail.WINDOW, StopDetail.REPEAT}
-"""Endings that ``done_reason`` does not tell from ordinary ones: ``length`` alone is the request's budget."""
-
-
-def _disclosures(done: Done, overflow: Overflow | None) -> dict[str, Any]:
-    """Our own members of the last record: what ended the reply early, what of the prompt was left out."""
-    members: dict[str, Any] = {}
-    if done.detail in _DETAILS_WORTH_TELLING:
-        members["done_detail"] = str(done.detail)
-    if overflow is not None:
-        members["prompt_truncated"] = True
-        members["prompt_tokens_before"] = overflow.prompt_tokens
-        if overflow.messages_dropped:
-            members["messages_dropped"] = overflow.messages_dropped
-        if overflow.tokens_dropped:
-            members["prompt_tokens_dropped"] = overflow.tokens_dropped
-    return members

@@ -1,0 +1,41 @@
+"""What a reply tells beyond its text: that the prompt was cut, and what ended the reply early.
+
+The members are ours, added to the last record of a reply in every dialect; the header is for clients that
+look at headers alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.domain.chunks import Done, StopDetail
+from orchestrator.inference.reply import Overflow
+
+TRUNCATED_HEADER = "Orch-Prompt-Truncated"
+
+_DETAILS_WORTH_TELLING = {StopDetail.WINDOW, StopDetail.REPEAT}
+"""Endings that ``done_reason`` does not tell from ordinary ones: ``length`` alone is the request's budget."""
+
+
+def truncation_headers(overflow: Overflow | None) -> dict[str, str]:
+    """The header that tells what was left out of a prompt, if anything was."""
+    if overflow is None:
+        return {}
+    facts = f"tokens={overflow.prompt_tokens}; num_ctx={overflow.num_ctx}"
+    dropped = f"messages-dropped={overflow.messages_dropped}; tokens-dropped={overflow.tokens_dropped}"
+    return {TRUNCATED_HEADER: f"{facts}; {dropped}"}
+
+
+def disclosures(done: Done, overflow: Overflow | None) -> dict[str, Any]:
+    """Members of the last record: what ended the reply early, what of the prompt was left out."""
+    members: dict[str, Any] = {}
+    if done.detail in _DETAILS_WORTH_TELLING:
+        members["done_detail"] = str(done.detail)
+    if overflow is not None:
+        members["prompt_truncated"] = True
+        members["prompt_tokens_before"] = overflow.prompt_tokens
+        if overflow.messages_dropped:
+            members["messages_dropped"] = overflow.messages_dropped
+        if overflow.tokens_dropped:
+            members["prompt_tokens_dropped"] = overflow.tokens_dropped
+    return members

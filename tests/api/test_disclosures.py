@@ -1,0 +1,31 @@
+"""What replies tell beyond their text."""
+
+from __future__ import annotations
+
+from orchestrator.api.disclosures import TRUNCATED_HEADER, disclosures, truncation_headers
+from orchestrator.domain.chunks import Done, DoneReason, StopDetail
+from orchestrator.inference.reply import Overflow
+
+
+def test_nothing_is_told_of_an_ordinary_reply() -> None:
+    assert truncation_headers(None) == {}
+    assert disclosures(Done(DoneReason.LENGTH, detail=StopDetail.BUDGET), None) == {}
+
+
+def test_a_full_window_is_told_from_a_used_up_budget() -> None:  # case B007
+    assert disclosures(Done(DoneReason.LENGTH, detail=StopDetail.WINDOW), None) == {
+        "done_detail": "context_full"
+    }
+
+
+def test_what_was_left_out_of_a_prompt_is_told_with_its_size() -> None:
+    overflow = Overflow(prompt_tokens=900, num_ctx=512, messages_dropped=3, tokens_dropped=40)
+    assert truncation_headers(overflow) == {
+        TRUNCATED_HEADER: "tokens=900; num_ctx=512; messages-dropped=3; tokens-dropped=40"
+    }
+    assert disclosures(Done(DoneReason.STOP), overflow) == {
+        "prompt_truncated": True,
+        "prompt_tokens_before": 900,
+        "messages_dropped": 3,
+        "prompt_tokens_dropped": 40,
+    }
