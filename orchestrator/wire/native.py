@@ -58,6 +58,11 @@ def _think_json(value: Think | None) -> bool | str | None:
     return None if value is None else value.json
 
 
+def _read_keep_alive(value: Any) -> KeepAlive | None:
+    """Raises ``InvalidDuration``. An empty text is as good as none: clients send unset fields so (case B091)."""
+    return None if value == "" else KeepAlive.parse(value)
+
+
 def _keep_alive_json(value: KeepAlive | None) -> int | str | None:
     return None if value is None else -1 if value.is_forever else str(value)
 
@@ -71,7 +76,7 @@ Base64 = Annotated[bytes, BeforeValidator(_read_base64), PlainSerializer(_write_
 Single = Annotated[float, AfterValidator(_within_single_precision), PlainSerializer(shortest_single)]
 ThinkField = Annotated[Think | None, PlainValidator(Think.parse), PlainSerializer(_think_json)]
 KeepAliveField = Annotated[
-    KeepAlive | None, PlainValidator(KeepAlive.parse), PlainSerializer(_keep_alive_json)
+    KeepAlive | None, PlainValidator(_read_keep_alive), PlainSerializer(_keep_alive_json)
 ]
 ToolsField = Annotated[tuple[Tool, ...], PlainValidator(parse_tools), PlainSerializer(_tools_json)]
 
