@@ -30,6 +30,7 @@ from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
 from orchestrator.api.state import AppState
 from orchestrator.config import Config
+from orchestrator.create.quantizer import Quantizer
 from orchestrator.discovery.cpu import thread_limit
 from orchestrator.discovery.machine import Machine
 from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
@@ -42,7 +43,7 @@ from orchestrator.metrics import Metrics
 from orchestrator.process.address import RunDirectory, run_directory
 from orchestrator.registry.key import PRIVATE_NAME, ensure_key
 from orchestrator.runners.base import Engine, LoadOrder, RunnerProcess
-from orchestrator.runners.engines import EngineInfo, EngineKind, EngineNotFound, find_engine
+from orchestrator.runners.engines import EngineInfo, EngineKind, EngineNotFound, find_engine, find_quantizer
 from orchestrator.runners.llama.engine import LlamaEngine
 from orchestrator.runners.llama.launch import EngineSettings
 from orchestrator.scheduler.effects import Reason
@@ -84,7 +85,7 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
         await models.start()
         metrics = Metrics()
         run = stack.enter_context(run_directory(config.run_dir))
-        engine, machine = _engine(config, run)
+        engine, machine, quantizer = _engine(config, run)
         scheduler = Scheduler(
             engine, _scheduler_settings(config, machine), machine, _SchedulerMetrics(metrics)
         )
@@ -92,7 +93,7 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
         started = asyncio.Event()
         lending = group.create_task(scheduler.run(started=started))
         await started.wait()
-        state = await _state(config, models, scheduler, machine, metrics)
+        state = await _state(config, models, scheduler, machine, metrics, quantizer)
         runner = web.AppRunner(build_app(state, native_routes(state)), **RUNNER_OPTIONS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -115,7 +116,12 @@ async def _until_told_to_stop(config: Config, listening: socket.socket) -> None:
 
 
 async def _state(
-    config: Config, models: ModelStore, scheduler: Scheduler, machine: Machine, metrics: Metrics
+    config: Config,
+    models: ModelStore,
+    scheduler: Scheduler,
+    machine: Machine,
+    metrics: Metrics,
+    quantizer: Quantizer | None,
 ) -> AppState:
     devices = await asyncio.to_thread(machine.devices)
     tier = context_tier(devices, overhead_bytes=config.gpu_overhead)
@@ -139,17 +145,18 @@ async def _state(
         keep_alive=config.keep_alive,
         cloud_source=_cloud_source(config),
         request_log=RequestLog.create(config.client_url) if config.debug_log_requests else None,
+        quantizer=quantizer,
     )
 
 
-def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine]:
-    """The engine, and the machine as this engine can use it."""
+def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantizer | None]:
+    """The engine, the machine as this engine can use it, and the quantizer that came with it."""
     environ = dict(os.environ)
     try:
         info = find_engine(environ, named=config.llama_server)
     except EngineNotFound as error:
         logger.warning("%s (%s)", error, error.hint)
-        return _NoEngine(error), Machine()
+        return _NoEngine(error), Machine(), None
     logger.info("engine", extra={"kind": info.kind.value, "command": " ".join(info.argv_prefix)})
     settings = EngineSettings(
         environ=environ,
@@ -157,7 +164,12 @@ def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine]:
         kv_cache_type=config.kv_cache_type,
         threads=thread_limit(),
     )
-    return LlamaEngine(info, settings, run, config.load_timeout), Machine(_probe(config, info, environ))
+    program = find_quantizer(info)
+    return (
+        LlamaEngine(info, settings, run, config.load_timeout),
+        Machine(_probe(config, info, environ)),
+        Quantizer.at(program, environ) if program else None,
+    )
 
 
 def _probe(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> DeviceProbe | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
+from orchestrator.create.quantizer import Quantizer
 from orchestrator.domain.durations import KeepAlive
 from orchestrator.inference.service import Inference
 from orchestrator.metrics import Metrics
@@ -34,6 +35,8 @@ class AppState:
     request_log: RequestLog | None = None
     sse_ping_s: float = 0.0
     """The longest silence in an event stream before a sign of life; 0 is any."""
+    quantizer: Quantizer | None = None
+    """Comes with the native engine."""
 
     @property
     def cloud_disabled(self) -> bool:

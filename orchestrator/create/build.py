@@ -1,7 +1,7 @@
 """Making a model: from a plan to a manifest in the store, telling each step.
 
-The work is plain synchronous code, a generator of steps; ``build`` runs it step by step in threads.
-Source: ``modelfile`` §5.
+The work is plain synchronous code, a generator of steps; ``build`` runs it step by step in threads, and the
+runs of llama-quantize that it asks for on the event loop. Source: ``modelfile`` §5.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from orchestrator.create.config import family_defaults, model_config
 from orchestrator.create.convert.conversion import convert_directory
 from orchestrator.create.errors import CreateFailed, CreateRefused
 from orchestrator.create.parts import (
+    VERIFYING,
     Part,
     Rewriting,
     is_safetensors,
     kind_of,
+    needs_normal_form,
     parts_of,
     read_upload,
     rewriting_of,
@@ -34,14 +36,31 @@ from orchestrator.create.plan import (
     UploadedFiles,
     licenses_of,
 )
-from orchestrator.create.quantization import check_quantization
-from orchestrator.create.rewrite import GgufFile, whole
+from orchestrator.create.quantization import (
+    Quantization,
+    by_hand,
+    by_program,
+    check_by_hand,
+    least_bytes,
+    left_out,
+    quantization_of,
+)
+from orchestrator.create.quantizer import (
+    PLACEHOLDER_DIGEST,
+    Quantizer,
+    QuantizerRun,
+    run_quantizer,
+    source_file,
+    written_by,
+)
+from orchestrator.create.rewrite import GgufFile, whole, with_tensors
 from orchestrator.create.texts import TEMPLATE_TYPES, layer_status, parameters_part, replaced, text_part
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
 from orchestrator.files.gguf import read_header
 from orchestrator.process.cleanup import to_the_end
+from orchestrator.store.blobs import BlobFile, StoredBlob
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import disk_error
 from orchestrator.store.layout import make_directory
@@ -53,15 +72,11 @@ from orchestrator.templates.errors import TemplateSyntaxError
 from orchestrator.templates.gotemplate import GoTemplate
 from orchestrator.templates.known import autodetect
 
-Steps = Generator[Progress | None, None, None]
-"""``None`` is nothing to tell, but a place to stop at when nobody wants the model any more."""
+Steps = Generator[Progress | QuantizerRun | None, None, None]
+"""A ``QuantizerRun`` has been made when the next step is asked for. ``None`` is nothing to tell, but a place
+to stop at when nobody wants the model any more."""
 
 STEP_BYTES = 64 << 20
-TOLD_BYTES = 1 << 30
-"""Writing a file anew is told of when so much is written; smaller files are done before."""
-
-PLACEHOLDER_DIGEST = "0" * 19
-"""Names the work on a file that has no digest yet."""
 
 GGUF_TYPES = frozenset({MediaType.MODEL, MediaType.PROJECTOR, MediaType.ADAPTER, MediaType.DRAFT})
 
@@ -73,24 +88,29 @@ class Pull(Protocol):
 
 
 async def build(
-    plan: CreatePlan, store: ModelStore, *, pull: Pull | None = None
+    plan: CreatePlan, store: ModelStore, *, pull: Pull | None = None, quantizer: Quantizer | None = None
 ) -> AsyncGenerator[Progress, None]:
     """Make the model of ``plan``; the last step is told when it is there.
 
-    Raises ``ModelNotFound`` for a base that is not in the store when there is no ``pull``; also
-    ``CreateRefused``, ``CreateFailed``, ``ConversionFailed``, ``MalformedGguf`` and ``StoreError``. Whatever
-    is raised, the old model of that name is untouched.
+    Without a ``quantizer`` files get their form by hand, and not every quantization can be had. Raises
+    ``ModelNotFound`` for a base that is not in the store when there is no ``pull``; also ``CreateRefused``,
+    ``CreateFailed``, ``ConversionFailed``, ``MalformedGguf`` and ``StoreError``. Whatever is raised, the old
+    model of that name is untouched.
     """
     base = plan.base
     if pull and isinstance(base, ExistingModel) and not await asyncio.to_thread(_is_there, store, base.name):
         async with aclosing(pull(base.name)) as pulling:
             async for told in pulling:
                 yield told
-    steps = _Build(plan, store).steps()
+    steps = _Build(plan, store, quantizer).steps()
     try:
         while (step := await to_the_end(asyncio.to_thread(next, steps, _END))) is not _END:
             if isinstance(step, Progress):
                 yield step
+            elif isinstance(step, QuantizerRun):
+                async with aclosing(run_quantizer(step)) as running:
+                    async for told in running:
+                        yield told
     finally:
         await to_the_end(asyncio.to_thread(steps.close))
 
@@ -105,9 +125,10 @@ def _is_there(store: ModelStore, name: ModelName) -> bool:
 class _Build:
     """One model on its way: the parts there are so far, in the order of the layers."""
 
-    def __init__(self, plan: CreatePlan, store: ModelStore) -> None:
+    def __init__(self, plan: CreatePlan, store: ModelStore, quantizer: Quantizer | None) -> None:
         self._plan = plan
         self._store = store
+        self._quantizer = quantizer
         self._blobs = store.blobs
         self._parts: list[Part] = []
         self._base_config = ModelConfig()
@@ -151,8 +172,7 @@ class _Build:
             self._blobs.touch(digest)
             files: tuple[GgufFile, ...] = ()
             if layer.media_type in GGUF_TYPES:
-                path = self._blobs.path(digest)
-                files = (GgufFile(path, read_header(path)),)
+                files = (GgufFile.read(self._blobs.path(digest)),)
             inherited = layer.model_copy(update={"from_": stored.name.short})
             self._parts.append(Part(inherited, f"using existing layer {digest}", files))
 
@@ -224,15 +244,21 @@ class _Build:
         except TypeError as error:
             raise CreateFailed(str(error)) from error
         for part in self._parts:
-            check_quantization(self._plan, part)
+            quantization = quantization_of(self._plan, part)
+            if quantization is not None and self._quantizer is None:
+                check_by_hand(quantization, part)
 
     def _settle(self, index: int) -> Steps:
-        """Have an imported file in the store, in its final form."""
+        """Have a file in the store, in its final form."""
         part = self._parts[index]
-        if not part.imported:
+        quantization = quantization_of(self._plan, part)
+        if self._quantizer is not None and (quantization is not None or needs_normal_form(part)):
+            yield from self._rewrite_by_program(index, self._quantizer, quantization)
+        elif quantization is not None:
+            yield from self._rewrite(index, by_hand(quantization, part))
+        elif not part.imported:
             return
-        rewriting = rewriting_of(part)
-        if rewriting is not None:
+        elif (rewriting := rewriting_of(part)) is not None:
             yield from self._rewrite(index, rewriting)
         elif part.layer.digest:
             self._blobs.touch(Digest.parse(part.layer.digest))
@@ -241,28 +267,58 @@ class _Build:
             yield from self._rewrite(index, Rewriting(whole(part.files[0])))
 
     def _rewrite(self, index: int, rewriting: Rewriting) -> Steps:
-        image, part = rewriting.image, self._parts[index]
+        image, size_bytes = rewriting.image, self._parts[index].size_bytes
         yield Progress(rewriting.before) if rewriting.before else None
         told = done = 0
         with self._blobs.file(size_bytes=image.size_bytes) as file:
             for chunk in image.chunks():
                 file.write(chunk)
                 done += len(chunk)
-                if rewriting.during and done - told >= TOLD_BYTES:
+                if rewriting.during and done - told >= rewriting.told_bytes:
                     told = done
-                    yield Progress(rewriting.during, PLACEHOLDER_DIGEST, image.size_bytes, done)
+                    so_far = size_bytes * done // image.size_bytes
+                    yield Progress(rewriting.during, PLACEHOLDER_DIGEST, size_bytes, so_far)
                 elif done // STEP_BYTES > (done - len(chunk)) // STEP_BYTES:
                     yield None
             blob = file.commit()
         if rewriting.after:
             yield Progress(rewriting.after)
-        layer = Layer(
-            media_type=part.media_type,
-            digest=str(blob.digest),
-            size=blob.size_bytes,
-            from_=rewriting.origin,
-        )
-        self._parts[index] = replace(part, layer=layer, status=layer_status(blob))
+        self._rewritten(index, blob, rewriting.origin)
+
+    def _rewrite_by_program(
+        self, index: int, quantizer: Quantizer, quantization: Quantization | None
+    ) -> Steps:
+        """Let llama-quantize write the file: a copy, which checks it, or one of another type."""
+        part = self._parts[index]
+        paths = [file.path for file in part.files]
+        with (
+            self._blobs.file(size_bytes=least_bytes(part, quantization)) as file,
+            source_file(paths, self._store.layout.blobs) as source,
+        ):
+            run = by_program(quantizer, part, quantization, source, file.path)
+            yield run
+            written = written_by(run)
+            if quantization is not None and (added := left_out(part, written)):
+                image = with_tensors(written, added)
+                yield from self._rewrite(index, Rewriting(image, after=VERIFYING))
+                return
+            yield from self._absorb(file)
+            blob = file.commit()
+        yield Progress(VERIFYING)
+        self._rewritten(index, blob)
+
+    def _absorb(self, file: BlobFile) -> Steps:
+        done = 0
+        for so_far in file.absorb():
+            if so_far - done >= STEP_BYTES:
+                done = so_far
+                yield None
+
+    def _rewritten(self, index: int, blob: StoredBlob, origin: str = "") -> None:
+        part = self._parts[index]
+        layer = Layer(media_type=part.media_type, digest=str(blob.digest), size=blob.size_bytes, from_=origin)
+        files = (GgufFile.read(self._blobs.path(blob.digest)),)
+        self._parts[index] = replace(part, layer=layer, status=layer_status(blob), files=files)
 
     def _complete(self) -> Manifest:
         """Add the texts and the configuration."""

@@ -20,13 +20,19 @@ from orchestrator.create.rewrite import (
     with_text,
 )
 from orchestrator.domain.digests import Digest, InvalidDigest
-from orchestrator.files.gguf import MAGICS, GgufHeader, read_header
+from orchestrator.files.gguf import MAGICS, GgufHeader, TensorInfo, read_header
 from orchestrator.store.blobs import BlobStore
 from orchestrator.store.errors import disk_error
 from orchestrator.store.wire import Layer, MediaType
 
 MULTIMODAL_PREFIXES = ("a.", "mm.", "mtp.", "s.", "v.")
 """Of tensors that stand in the weights though they are no language model's: such files stay as they are."""
+
+TOLD_BYTES = 1 << 30
+"""Copying a file is told of when so much is written; smaller files are done before."""
+
+VALIDATING = "validating GGUF model"
+VERIFYING = "verifying conversion"
 
 _PROJECTOR_TYPE_KEYS = ("clip.projector_type", "clip.vision.projector_type")
 _SHARD_NAME = re.compile(r"(?P<prefix>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})\.gguf")
@@ -52,6 +58,11 @@ class Part:
     def header(self) -> GgufHeader | None:
         return self.files[0].header if self.files else None
 
+    @property
+    def size_bytes(self) -> int:
+        """Size of the files."""
+        return sum(file.header.size_bytes for file in self.files)
+
 
 @dataclass(frozen=True, slots=True)
 class Upload:
@@ -74,6 +85,8 @@ class Rewriting:
     after: str = ""
     origin: str = ""
     """What the new layer says it came from."""
+    told_bytes: int = TOLD_BYTES
+    """How much must have been written since it was last told of."""
 
 
 def is_safetensors(blobs: BlobStore, files: Files) -> bool:
@@ -126,16 +139,24 @@ def parts_of(uploads: Sequence[Upload]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
+def is_multimodal(tensor: TensorInfo) -> bool:
+    """Whether a tensor is there for pictures or sound."""
+    return tensor.name.startswith(MULTIMODAL_PREFIXES)
+
+
+def needs_normal_form(part: Part) -> bool:
+    """Whether a file gets the form of llama.cpp: imported weights of a language model and of nothing else."""
+    tensors = (tensor for file in part.files for tensor in file.header.tensors)
+    return part.imported and part.media_type == MediaType.MODEL and not any(map(is_multimodal, tensors))
+
+
 def rewriting_of(part: Part) -> Rewriting | None:
-    """What has to be done to an imported file; ``None`` if it can stay as it is."""
+    """What has to be done by hand to an imported file; ``None`` if it can stay as it is."""
     header = part.header
     if not part.imported or header is None or not can_be_rewritten(header):
         return None
-    tensors = (tensor for file in part.files for tensor in file.header.tensors)
-    multimodal = any(tensor.name.startswith(MULTIMODAL_PREFIXES) for tensor in tensors)
-    if part.media_type == MediaType.MODEL and not multimodal:
-        image = normal_form(part.files)
-        return Rewriting(image, during="validating GGUF model", after="verifying conversion")
+    if needs_normal_form(part):
+        return Rewriting(normal_form(part.files), during=VALIDATING, after=VERIFYING)
     if len(part.files) > 1:
         return Rewriting(joined(part.files), origin=part.layer.from_)
     if part.media_type == MediaType.PROJECTOR and _lacks_projector_type(header):

@@ -1,4 +1,4 @@
-"""GGUF files written anew from the pieces of others, without decoding what is in them.
+"""GGUF files written anew from the pieces of others; only numbers that get another type are decoded.
 
 The normal form is what llama.cpp's ``llama-quantize … COPY`` writes, byte for byte: the keys as they were,
 then ``general.quantization_version`` and ``general.file_type``, the tensors by network layer and name. So a
@@ -8,17 +8,21 @@ model has the same digest whether Ollama imported it or we did.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
+from orchestrator.create.errors import CreateFailed
 from orchestrator.errors import StoreError
 from orchestrator.files.ggml import TENSOR_TYPES
-from orchestrator.files.gguf import GgufHeader, TensorInfo
+from orchestrator.files.gguf import GgufHeader, TensorInfo, read_header
 from orchestrator.store.errors import disk_error
 
 QUANTIZATION_VERSION = 2
 READ_BYTES = 4 << 20
+RECODED_ELEMENTS = 1 << 20
+"""How many numbers are in memory at once; whole blocks of every type."""
 
 _TYPE_CODES = {stored.name: code for code, stored in TENSOR_TYPES.items()}
 _U32, _TEXT = 4, 8
@@ -33,6 +37,14 @@ class GgufFile:
     path: Path
     header: GgufHeader
 
+    @classmethod
+    def read(cls, path: Path) -> GgufFile:
+        """The file at ``path``. Raises ``MalformedGguf`` and ``StoreError``."""
+        try:
+            return cls(path, read_header(path))
+        except OSError as error:
+            raise disk_error("open", path, error) from error
+
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
@@ -42,8 +54,47 @@ class FileRange:
     start: int
     size_bytes: int
 
+    def chunks(self, chunk_bytes: int = READ_BYTES) -> Iterator[bytes]:
+        """The content, so many bytes at a time. Raises ``StoreError``."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.start)
+                left = self.size_bytes
+                while left:
+                    chunk = file.read(min(left, chunk_bytes))
+                    if not chunk:
+                        raise StoreError(f"read {self.path}: the file is shorter than it was")
+                    left -= len(chunk)
+                    yield chunk
+        except OSError as error:
+            raise disk_error("read", self.path, error) from error
 
-Piece = bytes | FileRange
+
+@dataclass(frozen=True, slots=True)
+class RecodedTensor:
+    """The data of a tensor, its numbers stored in another type."""
+
+    tensor: TensorInfo
+    content: FileRange
+    type: str
+
+    @property
+    def size_bytes(self) -> int:
+        return _packed_bytes(self.type, self.tensor.elements)
+
+    def chunks(self) -> Iterator[bytes]:
+        """The data, a few megabytes at a time. Raises ``StoreError`` and ``CreateFailed``."""
+        from orchestrator.create.recoding import CannotRecode, recoded  # takes a while to load
+
+        source = self.tensor.type
+        try:
+            for chunk in self.content.chunks(_packed_bytes(source, RECODED_ELEMENTS)):
+                yield recoded(chunk, source, self.type)
+        except CannotRecode as error:
+            raise CreateFailed(f'tensor "{self.tensor.name}": {error}') from error
+
+
+Piece = bytes | FileRange | RecodedTensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +108,18 @@ class FileImage:
         return sum(len(piece) if isinstance(piece, bytes) else piece.size_bytes for piece in self.pieces)
 
     def chunks(self) -> Iterator[bytes]:
-        """The content, a few megabytes at a time. Raises ``StoreError``."""
+        """The content, a few megabytes at a time. Raises ``StoreError`` and ``CreateFailed``."""
         for piece in self.pieces:
             if isinstance(piece, bytes):
                 yield piece
             else:
-                yield from _content(piece)
+                yield from piece.chunks()
+
+
+StoredType = Callable[[TensorInfo], str]
+"""The type a tensor gets."""
+
+_its_own: StoredType = attrgetter("type")
 
 
 def can_be_rewritten(header: GgufHeader) -> bool:
@@ -70,15 +127,22 @@ def can_be_rewritten(header: GgufHeader) -> bool:
     return not header.big_endian and bool(header.tensors)
 
 
-def normal_form(shards: Sequence[GgufFile]) -> FileImage:
-    """One file of the tensors of all ``shards`` and the keys of the first, in the order of llama.cpp."""
+def normal_form(
+    shards: Sequence[GgufFile], *, file_type: int | None = None, stored_type: StoredType = _its_own
+) -> FileImage:
+    """One file of the tensors of all ``shards`` and the keys of the first, in the order of llama.cpp.
+
+    ``file_type`` is the number of the file's new type, if it gets one, and ``stored_type`` that of a tensor.
+    """
     first = shards[0]
     dropped = {_VERSION_KEY, _FILE_TYPE_KEY, *_split_keys(first.header)}
     keys: list[Piece] = [*_keys(first, dropped), _u32_key(_VERSION_KEY, QUANTIZATION_VERSION)]
-    if _FILE_TYPE_KEY in first.header.metadata:
-        keys.append(_u32_key(_FILE_TYPE_KEY, first.header.config.uint(_FILE_TYPE_KEY)))
-    tensors = [(shard, tensor) for shard in shards for tensor in shard.header.tensors]
-    return _image(first.header.alignment, keys, sorted(tensors, key=_by_layer_and_name))
+    if file_type is None and _FILE_TYPE_KEY in first.header.metadata:
+        file_type = first.header.config.uint(_FILE_TYPE_KEY)
+    if file_type is not None:
+        keys.append(_u32_key(_FILE_TYPE_KEY, file_type))
+    tensors = [(shard, _squeezed(tensor)) for shard in shards for tensor in shard.header.tensors]
+    return _image(first.header.alignment, keys, sorted(tensors, key=_by_layer_and_name), stored_type)
 
 
 def joined(shards: Sequence[GgufFile]) -> FileImage:
@@ -99,16 +163,28 @@ def with_text(file: GgufFile, key: str, value: str) -> FileImage:
     return _image(file.header.alignment, keys, [(file, tensor) for tensor in file.header.tensors])
 
 
+def with_tensors(file: GgufFile, added: Sequence[tuple[GgufFile, TensorInfo]]) -> FileImage:
+    """The file with tensors of others behind its own."""
+    own = [(file, tensor) for tensor in file.header.tensors]
+    return _image(file.header.alignment, list(_keys(file, set())), [*own, *added])
+
+
 def _image(
-    alignment: int, keys: Sequence[Piece], tensors: Iterable[tuple[GgufFile, TensorInfo]]
+    alignment: int,
+    keys: Sequence[Piece],
+    tensors: Iterable[tuple[GgufFile, TensorInfo]],
+    stored_type: StoredType = _its_own,
 ) -> FileImage:
     index, data = bytearray(), list[Piece]()
     count = offset = 0
     for file, tensor in tensors:
-        index += _index_entry(tensor, offset)
-        padding = -tensor.size_bytes % alignment
-        data += (FileRange(file.path, tensor.offset, tensor.size_bytes), bytes(padding))
-        count, offset = count + 1, offset + tensor.size_bytes + padding
+        kind = stored_type(tensor)
+        content = FileRange(file.path, tensor.offset, tensor.size_bytes)
+        piece = content if kind == tensor.type else RecodedTensor(tensor, content, kind)
+        index += _index_entry(tensor, kind, offset)
+        padding = -piece.size_bytes % alignment
+        data += (piece, bytes(padding))
+        count, offset = count + 1, offset + piece.size_bytes + padding
     head = b"GGUF" + struct.pack("<IQQ", 3, count, len(keys))
     front = FileImage((head, *keys, bytes(index)))
     return FileImage((*front.pieces, bytes(-front.size_bytes % alignment), *data))
@@ -130,9 +206,22 @@ def _by_layer_and_name(entry: tuple[GgufFile, TensorInfo]) -> tuple[int, bytes]:
     return (-1 if block is None else block, entry[1].name.encode())
 
 
-def _index_entry(tensor: TensorInfo, offset: int) -> bytes:
+def _squeezed(tensor: TensorInfo) -> TensorInfo:
+    """Without the outermost dimensions of 1, which llama.cpp does not count."""
+    shape = tensor.shape or (1,)
+    while len(shape) > 1 and shape[-1] == 1:
+        shape = shape[:-1]
+    return tensor._replace(shape=shape)
+
+
+def _index_entry(tensor: TensorInfo, kind: str, offset: int) -> bytes:
     shape = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *tensor.shape)
-    return _text(tensor.name) + shape + struct.pack("<IQ", _TYPE_CODES[tensor.type], offset)
+    return _text(tensor.name) + shape + struct.pack("<IQ", _TYPE_CODES[kind], offset)
+
+
+def _packed_bytes(kind: str, elements: int) -> int:
+    stored = TENSOR_TYPES[_TYPE_CODES[kind]]
+    return elements // stored.block_size * stored.block_bytes
 
 
 def _u32_key(key: str, value: int) -> bytes:
@@ -146,18 +235,3 @@ def _key(key: str, code: int, value: bytes) -> bytes:
 def _text(text: str) -> bytes:
     encoded = text.encode()
     return struct.pack("<Q", len(encoded)) + encoded
-
-
-def _content(piece: FileRange) -> Iterator[bytes]:
-    try:
-        with piece.path.open("rb") as file:
-            file.seek(piece.start)
-            left = piece.size_bytes
-            while left:
-                chunk = file.read(min(left, READ_BYTES))
-                if not chunk:
-                    raise StoreError(f"read {piece.path}: the file is shorter than it was")
-                left -= len(chunk)
-                yield chunk
-    except OSError as error:
-        raise disk_error("read", piece.path, error) from error

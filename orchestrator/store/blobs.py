@@ -62,6 +62,28 @@ class BlobFile:
         self._path = Path(path)
         self._file: BinaryIO = os.fdopen(descriptor, "wb", buffering=0)
 
+    @property
+    def path(self) -> Path:
+        """Where the content is until ``commit``; another program may write it, see ``absorb``."""
+        return self._path
+
+    def absorb(self) -> Iterator[int]:
+        """Instead of ``write``: take what another program has written to ``path``, a piece at a time.
+
+        Gives the number of bytes so far. Raises ``StoreError``.
+        """
+        self._file.close()
+        with self._translated("open"):
+            self._file = self._path.open("r+b", buffering=0)
+        while True:
+            with self._translated("read"):
+                piece = self._file.read(WRITE_BYTES)
+            if not piece:
+                return
+            self._hash.update(piece)
+            self._written_bytes += len(piece)
+            yield self._written_bytes
+
     def write(self, content: bytes | bytearray | memoryview) -> None:
         """Add ``content``. Raises ``StoreError``."""
         self._hash.update(content)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import os
+import struct
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -14,8 +16,9 @@ import pytest
 
 from orchestrator.create.build import Pull, build
 from orchestrator.create.convert.errors import ConversionFailed
-from orchestrator.create.errors import CreateFailed, CreateRefused, QuantizerMissing
+from orchestrator.create.errors import CreateFailed, CreateRefused, QuantizerFailed, QuantizerUnavailable
 from orchestrator.create.plan import CreateRequest, plan_create
+from orchestrator.create.quantizer import Quantizer
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
@@ -25,6 +28,7 @@ from orchestrator.store.errors import ModelNotFound
 from orchestrator.store.layout import StoreLayout
 from orchestrator.store.models import ModelStore
 from orchestrator.store.wire import Manifest
+from tests.create.stand_in_quantizer import COPYING, command_lines, stand_in_quantizer
 from tests.gguf_builder import Tensor, build_gguf
 from tests.golden_records import Record, cases
 
@@ -76,10 +80,11 @@ async def create(
     request: CreateRequest,
     *,
     pull: Pull | None = None,
+    quantizer: Quantizer | None = None,
     on_step: Callable[[Progress], object] = lambda _: None,
 ) -> list[Progress]:
     steps = []
-    async for step in build(plan_create(request), store, pull=pull):
+    async for step in build(plan_create(request), store, pull=pull, quantizer=quantizer):
         on_step(step)
         steps.append(step)
     return steps
@@ -360,8 +365,12 @@ async def test_a_model_file_found_by_its_content_needs_no_suffix(store: ModelSto
     ("quantize", "error", "text"),
     [
         ("q9_9", CreateFailed, f"unsupported quantization type Q9_9 - {SUPPORTED}"),
-        ("q8_0", QuantizerMissing, "llama-quantize unavailable: cannot quantize to Q8_0 yet"),
-        ("q4_k", QuantizerMissing, "llama-quantize unavailable: cannot quantize to Q4_K_M yet"),
+        (
+            "q4_k",
+            QuantizerUnavailable,
+            "llama-quantize unavailable: quantizing to Q4_K_M needs the native engine, which brings it; "
+            "the embedded engine can make F32, F16, BF16 and Q8_0",
+        ),
     ],
 )  # fmt: skip
 async def test_quantization_is_refused_clearly(
@@ -386,6 +395,226 @@ async def test_only_unquantized_models_can_be_quantized(store: ModelStore) -> No
     )
     with pytest.raises(CreateFailed, match="^draft quantization requires .* draft model, got Q4_K_M$"):
         await create(store, request)
+
+
+async def types_of(store: ModelStore, name: str) -> dict[str, str]:
+    """File type, and the types of the tensors."""
+    model = await store.open(ModelName.parse(name))
+    header = await asyncio.to_thread(model.header)
+    types = {tensor.name: tensor.type for tensor in header.tensors}
+    return {"": model.config.file_type} | types
+
+
+@pytest.mark.parametrize(
+    ("quantize", "file_type", "kind"),
+    [("q8_0", "Q8_0", "Q8_0"), ("F32", "unknown", "F32"), ("bf16", "BF16", "BF16")],
+)
+async def test_simple_types_are_made_without_a_quantizer(
+    owl: ModelStore, quantize: str, file_type: str, kind: str
+) -> None:
+    steps = await create(owl, CreateRequest(model="m", base="owl", quantize=quantize))
+    assert statuses(steps)[:2] == ["verifying conversion", "creating new layer"]
+    assert await types_of(owl, "m") == {
+        "": file_type, "token_embd.weight": kind, "blk.0.attn_q.weight": kind,
+    }  # fmt: skip
+    assert (await owl.open(ModelName.parse("m"))).parent == ""
+
+
+async def test_the_base_of_a_quantized_model_stays_as_it_was(owl: ModelStore) -> None:
+    before = files_of(owl)
+    await create(owl, CreateRequest(model="m", base="owl", quantize="q8_0"))
+    assert before <= files_of(owl)
+    assert (await types_of(owl, "owl"))[""] == "F16"
+
+
+async def test_drafts_have_a_type_of_their_own(store: ModelStore) -> None:
+    request = CreateRequest(
+        model="m",
+        files={"m.gguf": await asyncio.to_thread(upload, store, weights())},
+        draft_files={"d.gguf": await asyncio.to_thread(upload, store, weights("qwen3"))},
+        draft_quantize="q8_0",
+    )
+    steps = await create(store, request)
+    assert statuses(steps)[2:4] == ["verifying conversion"] * 2
+    assert (await types_of(store, "m"))[""] == "F16"
+    (draft,) = [row for row in await asyncio.to_thread(layers, store, "m") if row[0] == "draft"]
+    assert draft[2] == ""
+    assert int(draft[1]) < len(weights("qwen3"))
+
+
+async def test_numbers_that_do_not_fit_end_the_work(store: ModelStore) -> None:
+    keys = {"general.architecture": "llama", "general.file_type": 0}
+    huge = struct.pack("<f", 1e9) * 64
+    content = build_gguf(keys, [Tensor("blk.0.attn_q.weight", (32, 2), "F32", huge)])
+    digest = await asyncio.to_thread(upload, store, content)
+    before = files_of(store)
+    request = CreateRequest(model="m", files={"m.gguf": digest}, quantize="f16")
+    with pytest.raises(CreateFailed, match=r'^tensor "blk.0.attn_q.weight": .* too large for F16$'):
+        await create(store, request)
+    assert files_of(store) == before
+
+
+async def test_quantizing_a_large_model_tells_how_far_it_is(store: ModelStore) -> None:
+    digest = await asyncio.to_thread(large_weights, store)
+    steps = await create(store, CreateRequest(model="m", files={"m.gguf": digest}, quantize="q8_0"))
+    told = [step for step in steps if step.total_bytes]
+    assert {(step.status, step.digest) for step in told} == {("quantizing F16 model to Q8_0", "0" * 19)}
+    assert [step.completed_bytes * 100 // step.total_bytes for step in told] == [95]  # 64 of 68 MiB
+
+
+def large_weights(store: ModelStore) -> str:
+    """A model of 128 MiB that takes no room, under a digest that is not its own."""
+    digest = Digest("1" * 64)
+    store.layout.blobs.mkdir(parents=True, exist_ok=True)
+    head = build_gguf(
+        {"general.architecture": "llama", "general.file_type": 1},
+        [Tensor("blk.0.attn_q.weight", (8192, 8192), "F16", b"")],
+    )
+    with store.blobs.path(digest).open("wb") as file:
+        file.write(head)
+        file.truncate(len(head) + -len(head) % 32 + 8192 * 8192 * 2)
+    return str(digest)
+
+
+# ---- with llama-quantize ----
+
+
+async def test_the_program_copies_uploaded_weights(store: ModelStore, tmp_path: Path) -> None:
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path)
+    digest = await asyncio.to_thread(upload, store, weights())
+    steps = await create(store, CreateRequest(model="m", files={"m.gguf": digest}), quantizer=quantizer)
+    assert [step.status for step in steps] == [
+        "parsing GGUF", "verifying conversion", f"using existing layer {digest}", "writing manifest",
+        "success",
+    ]  # fmt: skip
+    model = await store.open(ModelName.parse("m"))
+    assert (model.parent, model.manifest.layers[0].digest) == ("", digest)
+    ((*words, copied, written, kind),) = command_lines(quantizer)
+    assert (words, kind) == (["--allow-requantize"], "COPY")
+    assert copied == str(store.blobs.path(Digest.parse(digest)))
+    assert Path(written).parent == store.layout.blobs
+    await create(store, CreateRequest(model="n", base="m"), quantizer=quantizer)
+    assert len(command_lines(quantizer)) == 1
+
+
+async def test_the_program_gives_models_and_drafts_their_types(owl: ModelStore, tmp_path: Path) -> None:
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path)
+    request = CreateRequest(
+        model="m",
+        base="owl",
+        quantize="q4_k",
+        draft_files={"d.gguf": await asyncio.to_thread(upload, owl, weights("gemma3n"))},
+        draft_quantize="q4_k_s",
+    )
+    steps = await create(owl, request, quantizer=quantizer)
+    assert statuses(steps)[:3] == ["parsing GGUF", "verifying conversion", "verifying conversion"]
+    assert [line[-1] for line in command_lines(quantizer)] == ["Q4_K_M", "Q4_K_S"]
+    assert command_lines(quantizer)[1][1:3] == ["--tensor-type", r"^per_layer_token_embd\.weight$=f16"]
+
+
+async def test_the_program_joins_shards(store: ModelStore, tmp_path: Path) -> None:
+    body = f'ls -1 "${{1%/*}}" > {tmp_path}/shards; {COPYING}'
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path, body)
+    digests = {}
+    for number in (0, 1):
+        keys = {"general.architecture": "llama", "general.file_type": 1, "split.no": number, "split.count": 2}
+        shard = build_gguf(keys, [Tensor(f"blk.{number}.attn_q.weight", (32, 32), "F16")])
+        digests[f"odd/m-{number + 1:05}-of-00002.gguf"] = await asyncio.to_thread(upload, store, shard)
+    before = files_of(store)
+    await create(store, CreateRequest(model="m", files=digests), quantizer=quantizer)
+    ((*_, first, _, kind),) = command_lines(quantizer)
+    assert (Path(first).name, kind) == ("model-00001-of-00002.gguf", "COPY")
+    shards = await asyncio.to_thread((tmp_path / "shards").read_text)
+    assert shards.split() == ["model-00001-of-00002.gguf", "model-00002-of-00002.gguf"]
+    assert not [name for name in files_of(store) - before if "split" in name]
+
+
+async def test_tensors_for_pictures_that_the_program_drops_come_back(
+    store: ModelStore, tmp_path: Path
+) -> None:
+    keys = {"general.architecture": "llama", "general.file_type": 1}
+    language = Tensor("blk.0.attn_q.weight", (32, 32), "F16")
+    picture = Tensor("v.patch_embd.weight", (4, 4), "F16", bytes(range(32)))
+    smaller = Tensor("blk.0.attn_q.weight", (32, 32), "Q8_0")
+    await asyncio.to_thread(
+        (tmp_path / "smaller").write_bytes, build_gguf(keys | {"general.file_type": 7}, [smaller])
+    )
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path, f'cp {tmp_path}/smaller "$2"')
+    digest = await asyncio.to_thread(upload, store, build_gguf(keys, [picture, language]))
+    request = CreateRequest(model="m", files={"m.gguf": digest}, quantize="q8_0")
+    steps = await create(store, request, quantizer=quantizer)
+    assert statuses(steps)[:2] == ["parsing GGUF", "verifying conversion"]
+    assert await types_of(store, "m") == {
+        "": "Q8_0", "blk.0.attn_q.weight": "Q8_0", "v.patch_embd.weight": "F16",
+    }  # fmt: skip
+    model = await store.open(ModelName.parse("m"))
+    digest_written = Digest.parse(model.manifest.layers[0].digest)
+    content = await asyncio.to_thread(store.blobs.read, digest_written)
+    assert content.endswith(bytes(range(32)))
+
+
+async def test_pictures_are_kept_as_they_are_when_nothing_is_quantized(
+    store: ModelStore, tmp_path: Path
+) -> None:
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path)
+    content = build_gguf({"general.architecture": "llama"}, [Tensor("v.a.weight", (4, 4), "F16")])
+    digest = await asyncio.to_thread(upload, store, content)
+    await create(store, CreateRequest(model="m", files={"m.gguf": digest}), quantizer=quantizer)
+    assert command_lines(quantizer) == []
+    assert (await store.open(ModelName.parse("m"))).parent == "m.gguf"
+
+
+async def test_marks_of_the_program_are_told_of_large_models(store: ModelStore, tmp_path: Path) -> None:
+    marks = "; ".join(f"echo '[   {number}/   4] a.weight - [ 32, 32]'" for number in range(1, 5))
+    small = await asyncio.to_thread(upload, store, weights())
+    await asyncio.to_thread((tmp_path / "out").write_bytes, weights(file_type=7))
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path, f'{marks}; cp {tmp_path}/out "$2"')
+    large = await asyncio.to_thread(large_weights, store)
+    told = {}
+    for digest in (small, large):
+        request = CreateRequest(model="m", files={"m.gguf": digest}, quantize="q8_0")
+        steps = await create(store, request, quantizer=quantizer)
+        told[digest] = [step.completed_bytes * 4 / step.total_bytes for step in steps if step.total_bytes]
+    assert told == {small: [], large: [2.0, 4.0]}
+
+
+@pytest.mark.parametrize("quantize", ["", "q8_0"])
+async def test_a_failing_program_leaves_nothing(store: ModelStore, tmp_path: Path, quantize: str) -> None:
+    body = 'echo "bad model" >&2; printf half > "$2"; exit 1'
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path, body)
+    digest = await asyncio.to_thread(upload, store, weights())
+    before = files_of(store)
+    request = CreateRequest(model="m", files={"m.gguf": digest}, quantize=quantize)
+    with pytest.raises(QuantizerFailed, match="llama-quantize failed: exit status 1$"):
+        await create(store, request, quantizer=quantizer)
+    assert files_of(store) == before
+    assert await store.list() == []
+
+
+async def test_what_the_program_wrote_must_be_a_model(store: ModelStore, tmp_path: Path) -> None:
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path, ":")
+    digest = await asyncio.to_thread(upload, store, weights())
+    before = files_of(store)
+    with pytest.raises(QuantizerFailed, match="what it wrote cannot be read"):
+        await create(store, CreateRequest(model="m", files={"m.gguf": digest}), quantizer=quantizer)
+    assert files_of(store) == before
+
+
+async def test_the_program_ends_with_the_wish_for_the_model(store: ModelStore, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    body = f'printf half > "$2"; echo $$ > {started}; exec tail -f /dev/null'
+    quantizer = await asyncio.to_thread(stand_in_quantizer, tmp_path, body)
+    digest = await asyncio.to_thread(upload, store, weights())
+    before = files_of(store)
+    async with asyncio.TaskGroup() as group:
+        request = CreateRequest(model="m", files={"m.gguf": digest})
+        making = group.create_task(create(store, request, quantizer=quantizer))
+        number = int(await asyncio.to_thread(started.read_text))
+        making.cancel()
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
+    assert files_of(store) == before
 
 
 async def test_a_failure_leaves_the_old_model(owl: ModelStore) -> None:

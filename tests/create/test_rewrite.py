@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.create.rewrite import FileImage, GgufFile, can_be_rewritten, joined, normal_form, with_text
+from orchestrator.create.quantization import Quantization
+from orchestrator.create.rewrite import (
+    RECODED_ELEMENTS,
+    FileImage,
+    GgufFile,
+    can_be_rewritten,
+    joined,
+    normal_form,
+    with_tensors,
+    with_text,
+)
 from orchestrator.errors import StoreError
 from orchestrator.files.gguf import read_header
 from tests.gguf_builder import Tensor, Typed, build_gguf
@@ -82,6 +93,54 @@ def test_the_normal_form_of_a_real_model_is_that_of_llama_cpp() -> None:
         pytest.skip(str(missing))
     digest = digest_of(normal_form([GgufFile(path, read_header(path))]))
     assert digest == "941f309b54caaad6747569ba43712bcde44a2be3bae16c3282ff499c37c54af5"
+
+
+def test_the_quantized_form_is_that_of_llama_cpp(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(recorded_file("tiny.gguf"))
+    image = normal_form(
+        [GgufFile.read(path)], file_type=7, stored_type=Quantization("F16", "Q8_0").stored_type
+    )
+    assert digest_of(image) == "7eddc99d3fc280dbf6f86bf44df927821f9db55e6bb8e4c252f558c0bdc73cd1"
+
+
+def test_numbers_get_the_type_that_is_asked_for(tmp_path: Path) -> None:
+    numbers = struct.pack("<64f", *range(64))
+    file = gguf_file(tmp_path, "in", KEYS, [Tensor("a", (32, 2), "F32", numbers), Tensor("b", (3,), "I8")])
+    image = normal_form([file], file_type=32, stored_type=lambda t: "BF16" if t.name == "a" else t.type)
+    out = written(image, tmp_path / "out")
+    assert [tensor.type for tensor in out.header.tensors] == ["BF16", "I8"]
+    assert out.header.config.file_type_name == "BF16"
+    assert data_of(out)["a"] == b"".join(numbers[start + 2 : start + 4] for start in range(0, 256, 4))
+
+
+def test_numbers_are_decoded_a_few_at_a_time(tmp_path: Path) -> None:
+    elements = 2 * RECODED_ELEMENTS + 64
+    file = gguf_file(tmp_path, "in", KEYS, [Tensor("a", (64, elements // 64), "F16")])
+    image = normal_form([file], file_type=7, stored_type=lambda _: "Q8_0")
+    sizes = [len(chunk) for chunk in image.chunks()]
+    assert max(sizes) == RECODED_ELEMENTS // 32 * 34
+    assert sum(sizes) == image.size_bytes
+
+
+def test_outer_dimensions_of_one_do_not_count(tmp_path: Path) -> None:
+    shapes = {"a": (4, 1), "b": (1, 1, 1), "c": (4, 1, 2), "d": ()}
+    tensors = [Tensor(name, shape) for name, shape in shapes.items()]
+    out = written(normal_form([gguf_file(tmp_path, "in", KEYS, tensors)]), tmp_path / "out")
+    assert [tensor.shape for tensor in out.header.tensors] == [(4,), (1,), (4, 1, 2), (1,)]
+
+
+def test_tensors_of_another_file_go_behind_its_own(tmp_path: Path) -> None:
+    file = gguf_file(tmp_path, "in", KEYS, [Tensor("b", (4,), "F32", bytes(range(16)))])
+    other = gguf_file(tmp_path, "other", {}, [Tensor("a", (2,), "F16", b"abcd"), Tensor("c", (4,))])
+    out = written(with_tensors(file, [(other, other.header.tensors[0])]), tmp_path / "out")
+    assert data_of(out) == {"b": bytes(range(16)), "a": b"abcd"}
+    assert out.header.metadata == file.header.metadata
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no such file or directory"):
+        GgufFile.read(tmp_path / "missing")
 
 
 def test_tensors_are_ordered_by_layer_and_name(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ import pytest
 
 from orchestrator.runners.engines import (
     BINARY,
+    QUANTIZER,
     EngineKind,
     EngineNotFound,
     Transport,
     find_engine,
+    find_quantizer,
     native_engine,
 )
 
@@ -80,3 +82,18 @@ def test_gpu_variants_are_folders_with_a_backend(tmp_path: Path) -> None:
 def test_a_wrapper_script_is_spoken_to_by_a_port(tmp_path: Path) -> None:
     assert native_engine(binary(tmp_path / "script", b"#!/bin/sh\n")).transport is Transport.TCP
     assert native_engine(binary(tmp_path / "program")).transport is Transport.UNIX
+
+
+def test_the_quantizer_stands_beside_a_native_engine(tmp_path: Path, environ: dict[str, str]) -> None:
+    real = binary(tmp_path / "lib" / BINARY)
+    link = tmp_path / "bin" / "engine"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    assert find_quantizer(native_engine(link)) is None
+    behind = binary(tmp_path / "lib" / QUANTIZER)
+    assert find_quantizer(native_engine(link)) == behind
+    beside = binary(tmp_path / "bin" / QUANTIZER)
+    assert find_quantizer(native_engine(link)) == beside
+    beside.chmod(0o644)
+    assert find_quantizer(native_engine(link)) == behind
+    assert find_quantizer(find_engine(environ | {"PATH": ""}, prefix=tmp_path)) is None

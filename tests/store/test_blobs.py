@@ -59,6 +59,31 @@ def test_a_blob_cut_short_by_a_crash_is_written_anew(blobs: BlobStore) -> None:
     assert blobs.read(DIGEST) == CONTENT
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_what_another_program_has_written_becomes_a_blob(
+    blobs: BlobStore, layout: StoreLayout, replaced: bool
+) -> None:
+    content = bytes(WRITE_BYTES) + b"owl"
+    with blobs.file() as file:
+        if replaced:
+            file.path.unlink()
+        file.path.write_bytes(content)
+        assert list(file.absorb()) == [WRITE_BYTES, len(content)]
+        blob = file.commit()
+    assert (blob.digest, blob.size_bytes) == (Digest(hashlib.sha256(content).hexdigest()), len(content))
+    assert blobs.read(blob.digest) == content
+    assert files(layout) == {blob.digest.file_name}
+    assert stat.S_IMODE(blobs.path(blob.digest).stat().st_mode) == 0o644
+
+
+def test_a_file_that_another_program_removed_is_an_error(blobs: BlobStore, layout: StoreLayout) -> None:
+    with blobs.file() as file:
+        file.path.unlink()
+        with pytest.raises(StoreError, match="no such file or directory"):
+            list(file.absorb())
+    assert files(layout) == set()
+
+
 async def test_a_stream_becomes_a_blob(blobs: BlobStore, layout: StoreLayout) -> None:
     piece = bytes(WRITE_BYTES // 3)
     async with blobs.writer(size_bytes=10 * len(piece)) as writer:

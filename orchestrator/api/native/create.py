@@ -13,7 +13,6 @@ from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.create.build import build
 from orchestrator.create.plan import CreateRequest, check_form, plan_create
-from orchestrator.store.models import ModelStore
 from orchestrator.wire import native as wire
 
 
@@ -24,13 +23,13 @@ def routes(state: AppState) -> tuple[Route, ...]:
         body = await read(request, wire.CreateRequest)
         wanted = to_create(body)
         check_form(wanted)
-        return await progress_reply(request, _steps(wanted, state.models), stream=wants_stream(body))
+        return await progress_reply(request, _steps(wanted, state), stream=wants_stream(body))
 
     return (Route("POST", "/api/create", create),)
 
 
-async def _steps(wanted: CreateRequest, models: ModelStore) -> Steps:
+async def _steps(wanted: CreateRequest, state: AppState) -> Steps:
     """What is wrong with the rest of the request is the failure of the first step, as in Ollama."""
-    async with aclosing(build(plan_create(wanted), models)) as steps:
+    async with aclosing(build(plan_create(wanted), state.models, quantizer=state.quantizer)) as steps:
         async for step in steps:
             yield step
