@@ -29,6 +29,8 @@ async def read_body(request: web.Request, *, patience_s: float = PATIENCE_S) -> 
 
     Raises ``BodyTooLarge``, ``BodyTooSlow``, or ``RequestCanceled`` when the client left.
     """
+    if (request.content_length or 0) > request.client_max_size > 0:
+        raise BodyTooLarge(request.client_max_size)  # there is no need to wait for what is announced
     with _translated(patience_s):
         try:
             async with asyncio.timeout(patience_s):
