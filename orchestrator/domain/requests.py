@@ -40,6 +40,8 @@ class GenerationRequest:
     """The raw ``options`` object; merged and checked by ``inference``."""
     keep_alive: KeepAlive | None = None
     think: Think | None = None
+    think_if_able: bool = False
+    """A model that cannot think just answers; otherwise asking it to is an error."""
     format: OutputFormat | UnknownFormat | None = None
     truncate: bool = True
     shift: bool | None = None

@@ -75,7 +75,7 @@ def _checked(model: Model, request: ChatRequest) -> Think | None:
         raise MissingCapability(f'"{request.model}" does not support chat')
     if request.tools and "tools" not in capabilities:
         raise MissingCapability(f"{model.name.full} does not support tools")
-    think = settled_think(model, request.think, name=request.model)
+    think = settled_think(model, request)
     refuse_replaced(model)
     return think
 

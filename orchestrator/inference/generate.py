@@ -92,7 +92,7 @@ def _checked(model: Model, request: GenerateRequest) -> Think | None:
         raise MissingCapability("image generation models are not currently supported")
     if request.raw and (request.template or request.system or request.context):
         raise RawExcludesTemplate
-    think = settled_think(model, request.think, name=request.model)
+    think = settled_think(model, request)
     if "completion" not in capabilities:
         raise MissingCapability(f'"{request.model}" does not support generate')
     if request.suffix and "insert" not in capabilities:

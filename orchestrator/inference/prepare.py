@@ -11,6 +11,7 @@ from typing import Any
 
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.domain.options import Options
+from orchestrator.domain.requests import GenerationRequest
 from orchestrator.domain.think import Think
 from orchestrator.inference.errors import MissingCapability
 from orchestrator.store.model import Model
@@ -56,13 +57,16 @@ def load_spec(
     )
 
 
-def settled_think(model: Model, think: Think | None, *, name: str) -> Think | None:
+def settled_think(model: Model, request: GenerationRequest) -> Think | None:
     """The setting in force: on by default where the model can think. Raises ``MissingCapability``."""
+    think = request.think
     if "thinking" in model.files.capabilities:
         return Think(True) if think is None else think
-    if think:
-        raise MissingCapability(f'"{name}" does not support thinking')
-    return think
+    if not think:
+        return think
+    if request.think_if_able:
+        return None
+    raise MissingCapability(f'"{request.model}" does not support thinking')
 
 
 def _window(model: Model, wanted: int) -> int:
