@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from orchestrator.domain.requests import Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import Tool
-from orchestrator.parsers.base import Parsed, Parser
+from orchestrator.parsers.base import NOTHING, Parsed, Parser
 from orchestrator.parsers.generic_thinking import GenericThinkingParser
 from orchestrator.parsers.generic_tools import GenericToolParser, tool_tag_token
 from orchestrator.parsers.passthrough import PassthroughParser
+from orchestrator.parsers.scripted import ScriptedParser
 
 
 def generic_parser(
@@ -37,36 +38,38 @@ class GenericParser:
             GenericThinkingParser(*thinking_tags, inside=prompt_ends_in_thought) if thinking_tags else None
         )
         self._tools = GenericToolParser(tool_tag) if tool_tag else None
+        self._first: ScriptedParser | None = None
+        """The thinking parser, until the thought is over."""
+        self._second: ScriptedParser = PassthroughParser()
 
     def start(
         self, tools: Sequence[Tool], last_message: Message | None, think: Think | None
     ) -> tuple[Tool, ...]:
         """Prepare for one output. Returns the tools as the prompt shall name them."""
-        wanted: list[Parser] = []
-        if self._thinking is not None and think is not None and think.on:
-            wanted.append(self._thinking)
+        self._first = self._thinking if think is not None and think.on else None
+        if self._first is not None:
+            self._first.start(tools, last_message, think)
         if self._tools is not None and tools:
-            wanted.append(self._tools)
+            self._second = self._tools
         else:
-            self.preserved_tokens = ()
-        self._first, self._second = (*wanted, *[PassthroughParser() for _ in range(2)])[:2]
-        for stage in (self._first, self._second):
-            stage.start(tools, last_message, think)
-        self._has_two_stages = len(wanted) == 2
+            self._second, self.preserved_tokens = PassthroughParser(), ()
+        self._second.start(tools, last_message, think)
         return tuple(tools)
 
     def feed(self, text: str) -> Parsed:
         """Take the next piece of output."""
-        parsed = self._first.feed(text)
-        if self._has_two_stages and parsed.content:
-            found = self._second.feed(parsed.content)
-            return Parsed(found.content, parsed.thinking, found.calls)
-        return parsed
+        if self._first is None:
+            return self._second.feed(text)
+        thought = self._first.feed(text)
+        if self._first.is_over:
+            self._first = None
+        if not thought.content:
+            return thought
+        found = self._second.feed(thought.content)
+        return Parsed(found.content, thought.thinking, found.calls)
 
     def close(self) -> Parsed:
         """The output has ended: give what was held back."""
-        parsed = self._first.close()
-        if not self._has_two_stages:
-            return parsed
-        found, last = self._second.feed(parsed.content), self._second.close()
-        return Parsed(found.content + last.content, parsed.thinking, found.calls + last.calls)
+        thought = self._first.close() if self._first is not None else NOTHING
+        found, last = self._second.feed(thought.content), self._second.close()
+        return Parsed(found.content + last.content, thought.thinking, found.calls + last.calls)

@@ -63,6 +63,11 @@ def register(name: str, factory: ParserFactory, traits: ParserTraits) -> None:
     _registered[name] = (factory, traits)
 
 
+def unregister(name: str) -> None:
+    """Forget a name that was registered; a built-in parser of that name is back."""
+    _registered.pop(name, None)
+
+
 def make(name: str) -> Parser | None:
     """A fresh parser, or ``None`` for a name that nobody knows: such models go on without one."""
     entry = _registered.get(name) or _BUILT_IN.get(name)

@@ -48,6 +48,8 @@ class ScriptedParser:
         self.out = Output()
         self._held = ""
         self._has_warned = False
+        self.is_over = False
+        """Whether the script has come to its end: all that follows is content as it is."""
         self._script = self.script()
         self._step = self._next_step()
         return tuple(tools)
@@ -85,7 +87,9 @@ class ScriptedParser:
                 unread += _pieces(left)
 
     def _next_step(self) -> Step:
-        return next(self._script, None) or self.all_content()
+        step = next(self._script, None)
+        self.is_over = step is None
+        return step or self.all_content()
 
     # what scripts look at
 

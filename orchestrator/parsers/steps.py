@@ -81,8 +81,9 @@ class Flow(Step):
         return None
 
     def end(self) -> str:
-        if self._partial or self._keeps_end:
-            self.sink.add("".join((*self._held, self._partial)))
+        held = "".join((*self._held, self._partial))
+        if held and (self._partial or self._keeps_end):
+            self.sink.add(held)
         return ""
 
     def _pass(self, text: str) -> None:
