@@ -21,6 +21,12 @@ PATIENCE_S = 300.0
 
 async def read(request: web.Request, model: type[M]) -> M:
     """The body as ``model``. Raises what ``read_body`` and ``decode_body`` raise."""
+    body, _ = await read_noting(request, model)
+    return body
+
+
+async def read_noting(request: web.Request, model: type[M]) -> tuple[M, tuple[str, ...]]:
+    """The same, and the keys that ``model`` does not know."""
     return decode_body(await read_body(request), model)
 
 

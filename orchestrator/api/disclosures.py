@@ -1,4 +1,4 @@
-"""What a reply tells beyond its text: that the prompt was cut, and what ended the reply early.
+"""What a reply tells beyond its text: what of the request had no effect, and what ended the reply early.
 
 The members are ours, added to the last record of a reply in every dialect; the header is for clients that
 look at headers alone.
@@ -6,6 +6,7 @@ look at headers alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.domain.chunks import Done, StopDetail
@@ -13,8 +14,8 @@ from orchestrator.inference.reply import Overflow
 
 TRUNCATED_HEADER = "Orch-Prompt-Truncated"
 
-_DETAILS_WORTH_TELLING = {StopDetail.WINDOW, StopDetail.REPEAT}
-"""Endings that ``done_reason`` does not tell from ordinary ones: ``length`` alone is the request's budget."""
+_DETAILS_WORTH_TELLING = {StopDetail.BUDGET, StopDetail.WINDOW, StopDetail.REPEAT}
+"""Endings that ``done_reason`` does not tell from others (case B007)."""
 
 
 def truncation_headers(overflow: Overflow | None) -> dict[str, str]:
@@ -26,8 +27,13 @@ def truncation_headers(overflow: Overflow | None) -> dict[str, str]:
     return {TRUNCATED_HEADER: f"{facts}; {dropped}"}
 
 
-def disclosures(done: Done, overflow: Overflow | None) -> dict[str, Any]:
-    """Members of the last record: what ended the reply early, what of the prompt was left out."""
+def warning_members(warnings: Sequence[str]) -> dict[str, Any]:
+    """The member that tells what of a request did not take effect."""
+    return {"warnings": list(warnings)} if warnings else {}
+
+
+def disclosures(done: Done, overflow: Overflow | None, warnings: Sequence[str] = ()) -> dict[str, Any]:
+    """Members of the last record: what ended the reply early, what of the request was left out."""
     members: dict[str, Any] = {}
     if done.detail in _DETAILS_WORTH_TELLING:
         members["done_detail"] = str(done.detail)
@@ -38,4 +44,4 @@ def disclosures(done: Done, overflow: Overflow | None) -> dict[str, Any]:
             members["messages_dropped"] = overflow.messages_dropped
         if overflow.tokens_dropped:
             members["prompt_tokens_dropped"] = overflow.tokens_dropped
-    return members
+    return members | warning_members(warnings)

@@ -65,7 +65,7 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
             return
         items = inference.watched(prepared.items, lease)
         async with aclosing(items):  # type: ignore[type-var]
-            yield Generation(items, started_ns, load_duration_ns, prepared.overflow)
+            yield Generation(items, started_ns, load_duration_ns, prepared.overflow, prepared.warnings)
 
 
 def _checked(model: Model, request: ChatRequest) -> Think | None:

@@ -82,7 +82,7 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
         answer = await _answer(turn, request, prompt, overflow)
         items = inference.watched(answer.items, lease)
         async with aclosing(items):  # type: ignore[type-var]
-            yield Generation(items, started_ns, load_duration_ns, answer.overflow)
+            yield Generation(items, started_ns, load_duration_ns, answer.overflow, answer.warnings)
 
 
 def _checked(model: Model, request: GenerateRequest) -> Think | None:

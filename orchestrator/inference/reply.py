@@ -45,6 +45,8 @@ class Generation:
     load_duration_ns: int
     """From then until a runner was there."""
     overflow: Overflow | None = None
+    warnings: tuple[str, ...] = ()
+    """What of the request did not take effect as it was meant."""
 
 
 Reply = Residency | RenderedPrompt | Generation

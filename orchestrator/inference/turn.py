@@ -44,6 +44,8 @@ class Answer:
 
     items: AsyncIterator[Sequence[Item]]
     overflow: Overflow | None = None
+    warnings: tuple[str, ...] = ()
+    """What of the request does not take effect as it was meant."""
 
 
 Prepared = Answer | RenderedPrompt

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -72,6 +72,7 @@ class Wire(BaseModel):
     _spellings: ClassVar[Mapping[str, str]] = {}
     _keeps_null: ClassVar[frozenset[str]] = frozenset()
     _omissions: ClassVar[tuple[tuple[str, str, Mark], ...]] = ()
+    _parts: ClassVar[Mapping[str, type[Wire]]] = {}
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -89,6 +90,8 @@ class Wire(BaseModel):
             alias for _, alias, mark in marked if mark in (Mark.NULLABLE, Mark.OMIT_UNSET)
         )
         cls._omissions = tuple(entry for entry in marked if entry[2] is not Mark.NULLABLE)
+        parts = ((field.alias or name, _part(field.annotation)) for name, field in cls.model_fields.items())
+        cls._parts = {name: part for name, part in parts if part is not None}
 
     @model_validator(mode="before")
     @classmethod
@@ -120,20 +123,51 @@ class Wire(BaseModel):
         return members
 
 
-def decode_body(raw: bytes, model: type[M]) -> M:
-    """The request in ``raw``; warns of unknown keys.
+def _part(annotation: Any) -> type[Wire] | None:
+    """The wire model that a field holds or is a list of."""
+    if isinstance(annotation, type) and issubclass(annotation, Wire):
+        return annotation
+    return next(filter(None, map(_part, get_args(annotation))), None)
+
+
+def decode_body(raw: bytes, model: type[M]) -> tuple[M, tuple[str, ...]]:
+    """The request in ``raw``, and the keys in it that nobody knows; the log is told of them too.
 
     Raises ``MissingBody``, ``MalformedJson`` or ``InvalidBody``.
     """
     if not raw or raw.isspace():
         raise MissingBody
-    return decode(loads(raw), model)
+    value = loads(raw)
+    unknown = unknown_keys(value, model)
+    if unknown:
+        logger.warning(
+            "unknown keys in request ignored: %s", ", ".join(unknown), extra={"request": model.__name__}
+        )
+    return decode(value, model), unknown
+
+
+def unknown_keys(value: Any, model: type[Wire]) -> tuple[str, ...]:
+    """The keys that are no fields of ``model``, those of the objects right in it too: ``messages[0].text``."""
+    if type(value) is not dict:
+        return ()
+    parts = [
+        (f"{name}[{index}].", item, part)
+        for name, part in model._parts.items()
+        if type(items := value.get(name)) is list
+        for index, item in enumerate(items)
+        if type(item) is dict
+    ]
+    return tuple(
+        f"{path}{key}"
+        for path, item, kind in [("", value, model), *parts]
+        if not item.keys() <= kind.known_names
+        for key in item
+        if key.casefold() not in kind._spellings
+    )
 
 
 def decode(value: Any, model: type[M]) -> M:
-    """A JSON value as ``model``. Raises ``InvalidBody``; warns of unknown keys at the top."""
-    if type(value) is dict and not value.keys() <= model.known_names:
-        _warn_of_unknown_keys(value, model)
+    """A JSON value as ``model``. Raises ``InvalidBody``."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -143,14 +177,6 @@ def decode(value: Any, model: type[M]) -> M:
 def encode(value: Wire) -> bytes:
     """``value`` as compact JSON, empty members left out where the peer leaves them out."""
     return dumps(value.model_dump())
-
-
-def _warn_of_unknown_keys(value: Mapping[str, Any], model: type[Wire]) -> None:
-    unknown = [key for key in value if key.casefold() not in model._spellings]
-    if unknown:
-        logger.warning(
-            "unknown keys in request ignored: %s", ", ".join(unknown), extra={"request": model.__name__}
-        )
 
 
 _EXPECTED: Mapping[str, str] = {

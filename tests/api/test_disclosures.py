@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from orchestrator.api.disclosures import TRUNCATED_HEADER, disclosures, truncation_headers
 from orchestrator.domain.chunks import Done, DoneReason, StopDetail
 from orchestrator.inference.reply import Overflow
@@ -9,13 +11,18 @@ from orchestrator.inference.reply import Overflow
 
 def test_nothing_is_told_of_an_ordinary_reply() -> None:
     assert truncation_headers(None) == {}
-    assert disclosures(Done(DoneReason.LENGTH, detail=StopDetail.BUDGET), None) == {}
+    assert disclosures(Done(DoneReason.STOP, detail=StopDetail.EOS), None) == {}
 
 
-def test_a_full_window_is_told_from_a_used_up_budget() -> None:  # case B007
-    assert disclosures(Done(DoneReason.LENGTH, detail=StopDetail.WINDOW), None) == {
-        "done_detail": "context_full"
-    }
+@pytest.mark.parametrize(
+    ("detail", "word"), [(StopDetail.WINDOW, "context_full"), (StopDetail.BUDGET, "num_predict")]
+)
+def test_a_full_window_is_told_from_a_used_up_budget(detail: StopDetail, word: str) -> None:  # case B007
+    assert disclosures(Done(DoneReason.LENGTH, detail=detail), None) == {"done_detail": word}
+
+
+def test_warnings_are_told() -> None:
+    assert disclosures(Done(DoneReason.STOP), None, ["mind"]) == {"warnings": ["mind"]}
 
 
 def test_what_was_left_out_of_a_prompt_is_told_with_its_size() -> None:

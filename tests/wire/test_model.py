@@ -33,7 +33,8 @@ class Body(Wire):
 
 
 def read(text: bytes) -> Body:
-    return decode_body(text, Body)
+    body, _ = decode_body(text, Body)
+    return body
 
 
 @pytest.mark.parametrize("text", [b"", b" \n\t"])
@@ -82,8 +83,12 @@ def test_a_value_of_the_wrong_type_is_named(text: bytes, complaint: str) -> None
 def test_unknown_keys_are_ignored_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Case B067: a misspelt ``messages`` must leave a trace."""
     with caplog.at_level(logging.WARNING):
-        assert read(b'{"model":"m","message":[],"Count":1}') == Body(model="m", count=1)
-    assert [record.getMessage() for record in caplog.records] == ["unknown keys in request ignored: message"]
+        body, unknown = decode_body(b'{"model":"m","message":[],"Count":1,"parts":[{"seize":1},{}]}', Body)
+    assert body == Body(model="m", count=1, parts=[Part(), Part()])
+    assert unknown == ("message", "parts[0].seize")
+    assert [record.getMessage() for record in caplog.records] == [
+        "unknown keys in request ignored: message, parts[0].seize"
+    ]
 
 
 def test_nothing_is_logged_for_known_keys(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 
 from aiohttp import web
 
-from orchestrator.api.bodies import read
+from orchestrator.api.bodies import read_noting
 from orchestrator.api.disclosures import truncation_headers
 from orchestrator.api.errors import NATIVE, native_line
 from orchestrator.api.native.convert import to_chat, to_generate, wants_stream
@@ -19,6 +20,7 @@ from orchestrator.api.native.records import (
     debug_record,
     residency_record,
 )
+from orchestrator.api.native.warnings import request_warnings
 from orchestrator.api.replies import JSON, NDJSON, PLAIN_JSON
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
@@ -42,52 +44,57 @@ def routes(state: AppState) -> Iterable[Route]:
     """The routes that generate text."""
 
     async def post_chat(request: web.Request) -> web.StreamResponse:
-        body = await read(request, wire.ChatRequest)
-        reply = chat(state.inference, to_chat(body))
-        return await _answered(
-            request, reply, CHAT, body.model, wants_stream(body) and not body.debug_render_only
-        )
+        body, unknown = await read_noting(request, wire.ChatRequest)
+        return await _answered(request, chat(state.inference, to_chat(body)), _asked(CHAT, body, unknown))
 
     async def post_generate(request: web.Request) -> web.StreamResponse:
-        body = await read(request, wire.GenerateRequest)
+        body, unknown = await read_noting(request, wire.GenerateRequest)
         reply = generate(state.inference, to_generate(body))
-        return await _answered(
-            request, reply, GENERATE, body.model, wants_stream(body) and not body.debug_render_only
-        )
+        return await _answered(request, reply, _asked(GENERATE, body, unknown))
 
     return (Route("POST", "/api/chat", post_chat), Route("POST", "/api/generate", post_generate))
 
 
-def _streams(body: wire.ChatRequest | wire.GenerateRequest) -> bool:
-    """Whether the reply is a stream; a prompt that is only shown never is."""
-    return wants_stream(body) and not body.debug_render_only
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What of a request the form of its reply depends on."""
+
+    model: str
+    shape: Shape
+    stream: bool
+    """A prompt that is only shown never is one."""
+    warnings: tuple[str, ...]
+
+
+def _asked(shape: Shape, body: wire.ChatRequest | wire.GenerateRequest, unknown: Sequence[str]) -> _Asked:
+    return _Asked(
+        body.model,
+        shape,
+        wants_stream(body) and not body.debug_render_only,
+        request_warnings(unknown, body.options or {}),
+    )
 
 
 async def _answered(
-    request: web.Request,
-    opening: AbstractAsyncContextManager[Reply],
-    shape: Shape,
-    model: str,
-    stream: bool,
+    request: web.Request, opening: AbstractAsyncContextManager[Reply], asked: _Asked
 ) -> web.StreamResponse:
     try:
         async with opening as reply:
             match reply:
                 case Residency(reason):
-                    return _one(residency_record(model, shape, reason))
+                    return _one(residency_record(asked.model, asked.shape, reason, asked.warnings))
                 case RenderedPrompt():
-                    return _one(debug_record(model, shape, reply))
+                    return _one(debug_record(asked.model, asked.shape, reply))
                 case Generation():
-                    return await _generated(request, reply, Records(model, shape, reply), stream)
+                    return await _generated(request, reply, asked)
     except _WHILE_GENERATING as error:
-        return NATIVE.reply(error, content_type=PLAIN_JSON if stream else JSON)
+        return NATIVE.reply(error, content_type=PLAIN_JSON if asked.stream else JSON)
 
 
-async def _generated(
-    request: web.Request, generation: Generation, records: Records, stream: bool
-) -> web.StreamResponse:
+async def _generated(request: web.Request, generation: Generation, asked: _Asked) -> web.StreamResponse:
+    records = Records(asked.model, asked.shape, generation, asked.warnings)
     headers = truncation_headers(generation.overflow)
-    if not stream:
+    if not asked.stream:
         return _one(records.folded(await gathered(generation.items)), headers)
     return await stream_records(
         request,

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from orchestrator.api.disclosures import disclosures
+from orchestrator.api.disclosures import disclosures, warning_members
 from orchestrator.api.logprobs import logprob_members
 from orchestrator.api.native.convert import tool_call_members, usage_members
 from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, TokenLogprob, ToolCall
@@ -100,12 +100,15 @@ class GenerateShape:
 
 
 class Records:
-    """Writes the records of one generation."""
+    """Writes the records of one generation. ``warnings`` join those of the generation."""
 
-    def __init__(self, model: str, shape: Shape, generation: Generation) -> None:
+    def __init__(
+        self, model: str, shape: Shape, generation: Generation, warnings: Sequence[str] = ()
+    ) -> None:
         self._model = model
         self._shape = shape
         self._generation = generation
+        self._warnings = (*warnings, *generation.warnings)
         self._prefix = b'{"model":' + dumps(model) + b',"created_at":"'
         before, after = shape.text(_TEXT).split(_TEXT)
         self._before_text, self._after_text = b'",' + before, after
@@ -145,7 +148,7 @@ class Records:
             load_duration_ns=self._generation.load_duration_ns,
         )
         record = self._record(now) | self._shape.final(output, done, metrics)
-        return record | disclosures(done, self._generation.overflow)
+        return record | disclosures(done, self._generation.overflow, self._warnings)
 
     def _record(self, now: str) -> dict[str, Any]:
         return {"model": self._model, "created_at": now}
@@ -161,10 +164,10 @@ def _with_the_last(batch: Sequence[Item]) -> tuple[Sequence[Item], Output]:
     return batch, Output()
 
 
-def residency_record(model: str, shape: Shape, reason: DoneReason) -> bytes:
+def residency_record(model: str, shape: Shape, reason: DoneReason, warnings: Sequence[str] = ()) -> bytes:
     """The answer to a request that only loads or unloads."""
     record = {"model": model, "created_at": rfc3339_utc(time.time_ns())}
-    return dumps(record | shape.final(Output(), Done(reason), {}))
+    return dumps(record | shape.final(Output(), Done(reason), {}) | warning_members(warnings))
 
 
 def debug_record(model: str, shape: Shape, rendered: RenderedPrompt) -> bytes:

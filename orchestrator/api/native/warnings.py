@@ -1,0 +1,25 @@
+"""What is told of the parts of a request that have no effect, because nobody knows their names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from orchestrator.domain.options import OPTION_NAMES
+from orchestrator.wire import native as wire
+
+_KEYS = wire.ChatRequest.known_names | wire.GenerateRequest.known_names | wire.Message.known_names
+
+
+def request_warnings(unknown: Sequence[str], options: Mapping[str, Any]) -> tuple[str, ...]:
+    """One text for each of the ``unknown`` keys, and for each option there is none of (case B067)."""
+    strange = (name for name in options if name not in OPTION_NAMES)
+    return (*_ignored("key", unknown, _KEYS), *_ignored("option", strange, OPTION_NAMES))
+
+
+def _ignored(what: str, names: Iterable[str], known: Collection[str]) -> Iterable[str]:
+    for name in names:
+        close = get_close_matches(name.rpartition(".")[2], known, n=1)
+        hint = f', did you mean "{close[0]}"?' if close else ""
+        yield f'unknown {what} "{name}" ignored{hint}'
