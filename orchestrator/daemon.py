@@ -26,6 +26,7 @@ from aiohttp import web
 from orchestrator import OLLAMA_VERSION, __version__
 from orchestrator.api.app import RUNNER_OPTIONS, build_app
 from orchestrator.api.native.routes import native_routes
+from orchestrator.api.openai.routes import openai_routes
 from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
 from orchestrator.api.state import AppState
@@ -94,7 +95,8 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
         lending = group.create_task(scheduler.run(started=started))
         await started.wait()
         state = await _state(config, models, scheduler, machine, metrics, quantizer)
-        runner = web.AppRunner(build_app(state, native_routes(state)), **RUNNER_OPTIONS)
+        routes = (*native_routes(state), *openai_routes(state))
+        runner = web.AppRunner(build_app(state, routes), **RUNNER_OPTIONS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         stack.callback(lending.cancel)  # first, for it ends what requests still wait for
@@ -145,6 +147,7 @@ async def _state(
         keep_alive=config.keep_alive,
         cloud_source=_cloud_source(config),
         request_log=RequestLog.create(config.client_url) if config.debug_log_requests else None,
+        sse_ping_s=config.sse_ping.total_seconds() if config.sse_ping else 0.0,
         quantizer=quantizer,
     )
 

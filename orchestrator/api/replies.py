@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
@@ -16,10 +17,16 @@ NDJSON = "application/x-ndjson"
 TEXT = "text/plain"
 
 
-def json_reply(value: Wire | dict[str, Any], *, status: int = 200, content_type: str = JSON) -> web.Response:
+def json_reply(
+    value: Wire | dict[str, Any],
+    *,
+    status: int = 200,
+    content_type: str = JSON,
+    headers: Mapping[str, str] | None = None,
+) -> web.Response:
     """``value`` as one JSON document."""
     body = encode(value) if isinstance(value, Wire) else dumps(value)
-    return web.Response(body=body, status=status, headers={"Content-Type": content_type})
+    return web.Response(body=body, status=status, headers={"Content-Type": content_type, **(headers or {})})
 
 
 def text_reply(text: str, *, status: int = 200, content_type: str = TEXT) -> web.Response:

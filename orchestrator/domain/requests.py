@@ -7,7 +7,7 @@ no others. Absent fields are ``None`` or empty; defaults are settled by ``infere
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.domain.chunks import ToolCall
@@ -47,6 +47,8 @@ class GenerationRequest:
     shift: bool | None = None
     logprobs: bool = False
     top_logprobs: int = 0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    """Token id → what is added to its logit."""
     debug_render_only: bool = False
 
 
@@ -76,7 +78,8 @@ class EmbedRequest:
     """Texts to be turned into vectors."""
 
     model: str
-    texts: tuple[str, ...]
+    texts: tuple[str | tuple[int, ...], ...]
+    """Texts, or token ids of the model's own tokenizer."""
     options: Mapping[str, Any]
     keep_alive: KeepAlive | None = None
     truncate: bool = True

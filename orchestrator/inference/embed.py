@@ -111,7 +111,7 @@ async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float,
         if not request.texts:
             return ()
         try:
-            return (await lease.runner.embed(request.texts[0])).vector
+            return (await lease.runner.embed(str(request.texts[0]))).vector
         except EngineRefused as error:
             raise RunnerFailed(str(error)) from error  # this route knows one status, 500
 
@@ -135,8 +135,9 @@ class _TextReader:
         self._num_batch = num_batch
         self._truncate = truncate
 
-    async def read(self, text: str) -> tuple[Embedding, bool]:
-        """The vector of ``text``, and whether only a part of it was read."""
+    async def read(self, given: str | tuple[int, ...]) -> tuple[Embedding, bool]:
+        """The vector of a text, or of the text of token ids, and whether only a part of it was read."""
+        text = given if isinstance(given, str) else await self._runner.detokenize(given)
         tokens = await self._runner.tokenize(text)
         limit = self._limit(tokens)
         whole = len(tokens) <= limit
@@ -164,7 +165,7 @@ class _TextReader:
         return limit
 
 
-async def _all(reader: _TextReader, texts: Sequence[str]) -> list[tuple[Embedding, bool]]:
+async def _all(reader: _TextReader, texts: Sequence[str | tuple[int, ...]]) -> list[tuple[Embedding, bool]]:
     """All texts at once; the runner lets as many through as it has slots. The first failure ends all."""
     try:
         async with asyncio.TaskGroup() as group:

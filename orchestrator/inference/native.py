@@ -28,6 +28,7 @@ async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Messa
         think=turn.think,
         format=usable_format(request.format),
         top_logprobs=wanted_logprobs(request),
+        extra=turn.extra,
     )
     prompter = NativePrompter(turn.runner, call)
     measured = request.truncate and len(messages) > 1

@@ -103,5 +103,6 @@ async def completion_call(
         preserved_tokens=parser.preserved_tokens if parser else (),
         media=prompt.media,
         leading_bos=turn.path.leading_bos,
+        extra=turn.extra,
     )
     return call, overflow

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.domain.chunks import Item
 from orchestrator.domain.options import Options
@@ -36,6 +37,12 @@ class Turn:
     def counts_media(self) -> bool:
         """Images take room in the window: the model has a projector."""
         return bool(self.model.files.projectors)
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """Members of the engine's request that the request brings beside its options."""
+        bias = self.request.logit_bias
+        return {"logit_bias": [[token, value] for token, value in bias.items()]} if bias else {}
 
 
 @dataclass(frozen=True, slots=True)

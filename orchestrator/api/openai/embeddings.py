@@ -1,0 +1,59 @@
+"""``/v1/embeddings``. Source: ``api-compat`` §4."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from orchestrator.api.openai.convert import encoding, to_embed
+from orchestrator.api.openai.reading import read_request
+from orchestrator.api.replies import PLAIN_JSON, json_reply
+from orchestrator.api.routing import Route
+from orchestrator.api.state import AppState
+from orchestrator.errors import RunnerFailed
+from orchestrator.inference.embed import embed
+from orchestrator.wire import openai as wire
+
+if TYPE_CHECKING:
+    from orchestrator.inference.embed import Vector
+
+
+class EmptyVector(RunnerFailed):
+    """The engine answered without an error and without a vector (case B015)."""
+
+    def __init__(self) -> None:
+        super().__init__("the engine returned an empty embedding")
+
+
+def routes(state: AppState) -> Iterable[Route]:
+    """The route of this module."""
+
+    async def post(request: web.Request) -> web.StreamResponse:
+        body = await read_request(request, wire.EmbeddingRequest)
+        reply = await embed(state.inference, to_embed(body))
+        members = embeddings(body.model, reply.vectors, reply.prompt_tokens, encoding(body))
+        if reply.texts_cut:
+            members["inputs_truncated"] = reply.texts_cut
+        return json_reply(members, content_type=PLAIN_JSON)
+
+    return (Route("POST", "/v1/embeddings", post),)
+
+
+def embeddings(model: str, vectors: Sequence[Vector], tokens: int, form: str) -> dict[str, Any]:
+    """The reply. Raises ``EmptyVector``."""
+    if not all(len(vector) for vector in vectors):
+        raise EmptyVector
+    data = [
+        {"object": "embedding", "embedding": _base64(vector) if form == "base64" else vector, "index": index}
+        for index, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data or None, "model": model, "usage": usage}
+
+
+def _base64(vector: Vector) -> str:
+    """The values in single precision, the lowest byte first."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()

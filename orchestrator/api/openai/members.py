@@ -1,0 +1,45 @@
+"""Parts of replies that several routes of this dialect share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.api.openai.arguments import arguments_text
+from orchestrator.domain.chunks import ToolCall, Usage
+
+FINGERPRINT = "fp_ollama"
+
+
+def usage_members(usage: Usage) -> dict[str, Any]:
+    """The ``usage`` of a reply; tokens reused from the engine's cache are told when there are some."""
+    members: dict[str, Any] = {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+    if usage.cached_tokens:
+        members["prompt_tokens_details"] = {"cached_tokens": usage.cached_tokens}
+    return members
+
+
+def tool_call_members(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+    """The ``tool_calls`` of a message; each is complete, in a stream as well."""
+    return [
+        {
+            "id": call.id,
+            "index": call.index,
+            "type": "function",
+            "function": {"name": call.name, "arguments": arguments_text(call.arguments)},
+        }
+        for call in calls
+    ]
+
+
+def choices_usage(usages: Sequence[Usage]) -> Usage:
+    """What several answers to one prompt cost: the prompt counts once."""
+    if not usages:
+        return Usage()
+    first = usages[0]
+    completion = sum(usage.completion_tokens for usage in usages)
+    return Usage(first.prompt_tokens, first.cached_tokens, completion_tokens=completion)

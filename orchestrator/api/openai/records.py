@@ -1,0 +1,191 @@
+"""The events of a chat completion, written token by token.
+
+What runs once per token is one call of the JSON codec for its text and one join of bytes; everything around
+the text is prepared once per answer. Source: ``api-compat`` §2.6.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from orchestrator.api.disclosures import disclosures
+from orchestrator.api.logprobs import logprob_members
+from orchestrator.api.openai.members import FINGERPRINT, choices_usage, tool_call_members, usage_members
+from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, TokenLogprob, ToolCall, Usage
+from orchestrator.inference.reply import Overflow, RenderedPrompt
+from orchestrator.wire.json import dumps
+
+END = b"data: [DONE]\n\n"
+
+_IDS = 999
+_TEXT = b'"\\u0000"'
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What all records of one reply have in common."""
+
+    id: str
+    created: int
+    model: str
+
+    @classmethod
+    def new(cls, prefix: str, model: str) -> Identity:
+        """A fresh one; ``model`` is the name as the client wrote it."""
+        return cls(f"{prefix}-{secrets.randbelow(_IDS)}", int(time.time()), model)
+
+    def members(self, kind: str) -> dict[str, Any]:
+        """The first members of a record."""
+        return {
+            "id": self.id,
+            "object": kind,
+            "created": self.created,
+            "model": self.model,
+            "system_fingerprint": FINGERPRINT,
+        }
+
+
+class ChatEvents:
+    """Writes the events of one reply; its choices follow one another."""
+
+    def __init__(self, identity: Identity, *, include_usage: bool = False, choices: int = 1) -> None:
+        self._common = identity.members("chat.completion.chunk")
+        self._include_usage = include_usage
+        self._last_choice = choices - 1
+        self._usages: list[Usage] = []
+        self._begin(0)
+
+    def encode(self, batch: Sequence[Item], overflow: Overflow | None = None) -> bytes:
+        """The events of ``batch``. A chunk of text alone takes the short way."""
+        out: list[bytes] = []
+        head, tail, encode = self._head, self._tail, orjson.dumps
+        for item in batch:
+            if isinstance(item, Done):
+                out += self._finished(item, overflow)
+            elif item.thinking or item.tool_calls or item.logprobs or not self._opened:
+                out += self._chunk(item)
+            else:
+                out.append(head + encode(item.content) + tail)
+        return b"".join(out)
+
+    def opening(self) -> bytes:
+        """An event without content, as it stands before any."""
+        return self._event({"role": "assistant", "content": ""})
+
+    def _begin(self, index: int) -> None:
+        self._index = index
+        self._opened = self._called_tools = False
+        self._head, self._tail = self._event({"content": "\0"}).split(_TEXT)
+
+    def _chunk(self, chunk: Chunk) -> list[bytes]:
+        """Content and thoughts never share an event."""
+        delta: dict[str, Any] = {} if self._opened else {"role": "assistant"}
+        self._opened = True
+        rest: dict[str, Any] = {"content": chunk.content}
+        if chunk.tool_calls:
+            self._called_tools = True
+            rest["tool_calls"] = tool_call_members(chunk.tool_calls)
+        if not chunk.thinking:
+            return [self._event(delta | rest, chunk.logprobs)]
+        if not chunk.content and not chunk.tool_calls:
+            return [self._event(delta | rest | {"reasoning": chunk.thinking}, chunk.logprobs)]
+        return [self._event(delta | {"reasoning": chunk.thinking}, chunk.logprobs), self._event(rest)]
+
+    def _finished(self, done: Done, overflow: Overflow | None) -> list[bytes]:
+        """The end of a choice, and behind the last one the end of all."""
+        out = [] if self._opened else [self.opening()]
+        finish = finish_reason(done.reason, called_tools=self._called_tools)
+        out.append(self._event({}, finish=finish, more=disclosures(done, overflow)))
+        self._usages.append(done.usage)
+        if self._index < self._last_choice:
+            self._begin(self._index + 1)
+            return out
+        if self._include_usage:
+            out.append(
+                event({**self._common, "choices": [], "usage": usage_members(choices_usage(self._usages))})
+            )
+        return [*out, END]
+
+    def _event(
+        self,
+        delta: Mapping[str, Any],
+        logprobs: Sequence[TokenLogprob] = (),
+        *,
+        finish: str | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        choice: dict[str, Any] = {"index": self._index, "delta": delta, "finish_reason": finish}
+        if logprobs:
+            choice["logprobs"] = {"content": logprob_members(logprobs)}
+        return event({**self._common, "choices": [choice], **(more or {})})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One whole answer."""
+
+    items: Sequence[Item]
+    overflow: Overflow | None = None
+
+    @property
+    def done(self) -> Done:
+        """How it ended."""
+        return next((item for item in self.items if isinstance(item, Done)), Done(DoneReason.STOP))
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """What it is made of."""
+        return [item for item in self.items if isinstance(item, Chunk)]
+
+
+def completion(identity: Identity, answers: Sequence[Answer]) -> dict[str, Any]:
+    """The whole reply to a chat completion, one choice per answer."""
+    return {
+        **identity.members("chat.completion"),
+        "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
+        "usage": usage_members(choices_usage([answer.done.usage for answer in answers])),
+        **disclosures(answers[-1].done, answers[-1].overflow),
+    }
+
+
+def rendered_completion(identity: Identity, rendered: RenderedPrompt) -> dict[str, Any]:
+    """The reply to ``_debug_render_only``."""
+    info: dict[str, Any] = {"rendered_template": rendered.prompt}
+    if rendered.media_count:
+        info["image_count"] = rendered.media_count
+    choice = {"index": 0, "message": {"role": "", "content": ""}, "finish_reason": None}
+    usage = usage_members(Usage())
+    return {**identity.members("chat.completion"), "choices": [choice], "usage": usage, "_debug_info": info}
+
+
+def event(value: Mapping[str, Any]) -> bytes:
+    """One event of a stream."""
+    return b"data: " + dumps(value) + b"\n\n"
+
+
+def finish_reason(reason: DoneReason, *, called_tools: bool) -> str:
+    """Why the answer ended; one that only stopped in order to call tools says so."""
+    return "tool_calls" if called_tools and reason == DoneReason.STOP else str(reason)
+
+
+def _choice(index: int, answer: Answer) -> dict[str, Any]:
+    calls: list[ToolCall] = [call for chunk in answer.chunks for call in chunk.tool_calls]
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": "".join(chunk.content for chunk in answer.chunks),
+    }
+    if thinking := "".join(chunk.thinking for chunk in answer.chunks):
+        message["reasoning"] = thinking
+    if calls:
+        message["tool_calls"] = tool_call_members(calls)
+    finish = finish_reason(answer.done.reason, called_tools=bool(calls))
+    choice: dict[str, Any] = {"index": index, "message": message, "finish_reason": finish}
+    if logprobs := [entry for chunk in answer.chunks for entry in chunk.logprobs]:
+        choice["logprobs"] = {"content": logprob_members(logprobs)}
+    return choice
