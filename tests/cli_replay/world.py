@@ -101,9 +101,9 @@ class World:
         return text
 
     def unfill(self, text: str) -> str:
-        """A text of ours with masks for names, the longest first."""
+        """A text of ours with masks for names, the longest first; a port may also be part of a number."""
         for mask, name in sorted(self._names.items(), key=lambda item: -len(item[1])):
-            text = text.replace(name, mask)
+            text = re.sub(rf"(?<![\d.]){re.escape(name)}(?!\d)", mask, text)
         return text
 
     def call(self, server: str, method: str, path: str, body: Any = None) -> Any:
