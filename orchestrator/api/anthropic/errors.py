@@ -1,0 +1,40 @@
+"""Errors as clients of Anthropic's API read them. Source: ``api-compat`` §1.3."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from orchestrator.api.errors import Dialect
+from orchestrator.errors import OrchestratorError
+from orchestrator.wire.json import dumps
+from orchestrator.wire.model import MissingBody
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    529: "overloaded_error",
+}
+
+
+def error_body(error: OrchestratorError, status: int) -> dict[str, Any]:
+    """The error object of a reply, or of the event that ends a stream."""
+    message = "EOF" if isinstance(error, MissingBody) else str(error)  # in the words clients know
+    return {
+        "type": "error",
+        "error": {"type": _TYPES.get(status, "api_error"), "message": message},
+        "request_id": f"req_{secrets.token_hex(12)}",
+    }
+
+
+ANTHROPIC = Dialect(error_body)
+
+
+def error_event(error: OrchestratorError) -> bytes:
+    """The last event of a stream that broke off."""
+    return b"event: error\ndata: " + dumps(ANTHROPIC.record(error)) + b"\n\n"

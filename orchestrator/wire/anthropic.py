@@ -1,0 +1,104 @@
+"""The JSON of Anthropic's Messages API, as far as local models can follow it.
+
+Blocks of content have one form with the members of all kinds: which of them count, their ``type`` says.
+Source: ``api-compat`` §8.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from orchestrator.wire.model import OmitEmpty, OmitNone, Wire
+
+
+def _as_blocks(value: Any) -> Any:
+    """A bare string is one block of text; null is no block."""
+    if isinstance(value, str):
+        return [{"type": "text", "text": value}]
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise PydanticCustomError("content", "expected a string or a list of blocks")
+    return value
+
+
+class ContentBlock(Wire):
+    """One block of a message."""
+
+    type: str = ""
+    text: OmitNone[str | None] = None
+    source: OmitNone[Any] = None
+    """Where an image comes from; other kinds of blocks keep other things here."""
+    id: OmitEmpty[str] = ""
+    name: OmitEmpty[str] = ""
+    input: OmitNone[Any] = None
+    tool_use_id: OmitEmpty[str] = ""
+    content: OmitNone[Any] = None
+    """What a tool gave: text, blocks, or anything."""
+    is_error: OmitEmpty[bool] = False
+    thinking: OmitNone[str | None] = None
+    signature: OmitEmpty[str] = ""
+
+
+class Message(Wire):
+    """One turn of the conversation."""
+
+    role: str = ""
+    content: Annotated[list[ContentBlock], BeforeValidator(_as_blocks)]
+
+
+class Tool(Wire):
+    """A function the model may call, or one that the server offers."""
+
+    type: OmitEmpty[str] = ""
+    name: str = ""
+    description: OmitEmpty[str] = ""
+    input_schema: OmitNone[Any] = None
+
+
+class Thinking(Wire):
+    """Whether the model shall think before it answers."""
+
+    type: str = ""
+    budget_tokens: OmitNone[int | None] = None
+
+
+class OutputConfig(Wire):
+    """How much effort an answer is worth."""
+
+    effort: OmitEmpty[str] = ""
+
+
+class MessagesRequest(Wire):
+    """Body of ``/v1/messages``."""
+
+    model: str = ""
+    max_tokens: int = 0
+    messages: list[Message] = []
+    system: Any = None
+    stream: bool = False
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    stop_sequences: list[str] = []
+    tools: list[Tool] = []
+    tool_choice: Any = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
+    metadata: Any = None
+    cache_control: Any = None
+
+
+class CountTokensRequest(Wire):
+    """Body of ``/v1/messages/count_tokens``."""
+
+    model: str = ""
+    messages: list[Message] = []
+    system: Any = None
+    tools: list[Tool] = []
+    tool_choice: Any = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
