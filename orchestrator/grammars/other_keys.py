@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.grammars.characters import PLAIN, Characters
-from orchestrator.grammars.gbnf import RuleBook, literal, one_of
+from orchestrator.grammars.gbnf import RuleBook, literal, one_of, optional
 
 
 def other_keys(book: RuleBook, names: Iterable[str]) -> str:
@@ -22,7 +22,7 @@ def other_keys(book: RuleBook, names: Iterable[str]) -> str:
         taken = Characters.of("".join(node.next))
         options = [f"{_plain(PLAIN & ~taken)} {any_character}*"]
         options += [f"{literal(character)} {after.symbol}" for character, after in node.next.items()]
-        body = one_of(options) if node.ends_name else f"{one_of(options)}?"
+        body = one_of(options) if node.ends_name else optional(one_of(options))
         node.symbol = book.add("other-key", body)
     return rf'"\"" {root.symbol} "\""'
 
