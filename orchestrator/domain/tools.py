@@ -7,9 +7,10 @@ Source: ``api-native`` §8.4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from orchestrator.domain.references import has_references, resolved
 from orchestrator.errors import BadRequest
 
 T = TypeVar("T")
@@ -43,6 +44,8 @@ class Parameters:
     items: Any = None
     required: tuple[str, ...] = ()
     properties: Mapping[str, Property] | None = None
+    whole: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    """The schema as the client sent it, where it refers to parts of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,10 @@ def parse_tools(value: Any) -> tuple[Tool, ...]:
     """Read the ``tools`` member of a request; ``None`` is no tools. Raises ``InvalidTool``."""
     if value is None:
         return ()
-    return tuple(parse_tool(entry) for entry in _typed(value, list, "tools"))
+    try:
+        return tuple(parse_tool(entry) for entry in _typed(value, list, "tools"))
+    except RecursionError as error:
+        raise InvalidTool("tools: nested too deeply") from error
 
 
 def parse_tool(value: Any) -> Tool:
@@ -81,15 +87,18 @@ def parse_tool(value: Any) -> Tool:
         function=ToolFunction(
             name=_string(function.get("name"), "tools.function.name"),
             description=_string(function.get("description"), "tools.function.description"),
-            parameters=Parameters(
-                type=_string(parameters.get("type"), "tools.function.parameters.type"),
-                defs=parameters.get("$defs"),
-                items=parameters.get("items"),
-                required=_strings(parameters.get("required"), "tools.function.parameters.required"),
-                properties=_properties(parameters.get("properties")),
-            ),
+            parameters=_parameters(parameters, whole=parameters if has_references(parameters) else None),
         ),
     )
+
+
+def resolved_tool(tool: Tool) -> Tool:
+    """``tool`` with everything its parameters refer to in its place (case B046). Raises ``InvalidTool``."""
+    whole = tool.function.parameters.whole
+    if whole is None:
+        return tool
+    parameters = _parameters(resolved(whole))
+    return replace(tool, function=replace(tool.function, parameters=parameters))
 
 
 def tool_json(tool: Tool) -> dict[str, Any]:
@@ -145,6 +154,17 @@ def property_json(prop: Property) -> dict[str, Any]:
     if prop.required:
         out["required"] = list(prop.required)
     return out
+
+
+def _parameters(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> Parameters:
+    return Parameters(
+        type=_string(schema.get("type"), "tools.function.parameters.type"),
+        defs=schema.get("$defs"),
+        items=schema.get("items"),
+        required=_strings(schema.get("required"), "tools.function.parameters.required"),
+        properties=_properties(schema.get("properties")),
+        whole=whole,
+    )
 
 
 def _properties(value: Any) -> dict[str, Property] | None:

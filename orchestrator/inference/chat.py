@@ -10,6 +10,7 @@ from dataclasses import replace
 from orchestrator.domain.chunks import DoneReason
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
+from orchestrator.domain.tools import resolved_tool
 from orchestrator.inference.attachments import readable_messages
 from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImagesInChat
 from orchestrator.inference.messages import chat_messages
@@ -40,6 +41,8 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
         raise CloudDisabled
     path = choose_path(model, inference.go_template)
     think = _checked(model, request)
+    if request.tools:
+        request = replace(request, tools=tuple(map(resolved_tool, request.tools)))
     spec = load_spec(model, request.options, inference.defaults, shift=request.shift, rendered=path.rendered)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         load_duration_ns = time.perf_counter_ns() - started_ns

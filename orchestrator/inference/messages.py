@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestrator.domain.requests import ChatRequest, GenerateRequest, Message
+from orchestrator.inference.results import in_order_of_calls
 from orchestrator.store.model import Model
 
 _LEADING_THOUGHT = re.compile(r"\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
@@ -19,7 +20,7 @@ def chat_messages(model: Model, request: ChatRequest) -> tuple[Message, ...]:
         messages.insert(0, Message("system", model.system))
     if _forgets_thoughts(model):
         messages = _without_old_thoughts(messages)
-    return tuple(messages)
+    return tuple(in_order_of_calls(messages))
 
 
 def generate_messages(model: Model, request: GenerateRequest) -> tuple[Message, ...]:

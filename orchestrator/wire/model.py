@@ -147,7 +147,7 @@ def decode_body(raw: bytes, model: type[M]) -> tuple[M, tuple[str, ...]]:
 
 
 def unknown_keys(value: Any, model: type[Wire]) -> tuple[str, ...]:
-    """The keys that are no fields of ``model``, those of the objects right in it too: ``messages[0].text``."""
+    """Keys that are no fields of ``model``, those of the objects right in it too: ``messages[0].text``."""
     if type(value) is not dict:
         return ()
     parts = [
