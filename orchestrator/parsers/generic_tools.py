@@ -45,7 +45,6 @@ class GenericToolParser(ScriptedParser):
 
     def __init__(self, tag: str) -> None:
         self._tag = tag
-        self._token = tool_tag_token(tag)
         self._is_bare = tag in (BRACE, BRACKET)
         self._closing = "]" if tag == BRACKET else closing_form(tag)
         self._stops = NO_TAGS if self._is_bare else Tags(*filter(None, (tag, self._closing)))
