@@ -10,7 +10,8 @@ run: .venv/.runtime .venv/.model
 	@$(BIN)/python packaging/quickstart.py "$(PROMPT)"
 
 test: .venv/.runtime .venv/.dev .venv/.models
-	$(BIN)/python -m pytest tests integration
+	$(BIN)/python -m pytest tests --numprocesses 2 --quiet
+	$(BIN)/python -m pytest integration --quiet
 
 check: .venv/.dev
 	$(BIN)/ruff format --check .

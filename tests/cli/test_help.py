@@ -66,7 +66,7 @@ def variables(lines: list[str]) -> list[dict[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("name", STRUCTURE["commands"].keys() - NOT_OURS)
+@pytest.mark.parametrize("name", sorted(STRUCTURE["commands"].keys() - NOT_OURS))
 def test_the_help_of_a_command_has_the_recorded_structure(name: str) -> None:
     recorded = STRUCTURE["commands"][name]
     entry = find(name)

@@ -73,6 +73,7 @@ def test_the_processor_tells_where_the_bytes_are(
         (in_time(seconds=-2), "Stopping..."),
         ("2318-01-01T00:00:00Z", "Forever"),
     ],
+    ids=["soon", "past", "never"],
 )
 def test_until_tells_when_a_model_leaves(
     orch: Orch, server: NativeServer, expires_at: str, until: str
