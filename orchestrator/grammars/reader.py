@@ -294,4 +294,5 @@ def _objects(place: Place) -> Objects:
         tuple(name for name in names if isinstance(name, str)),
         (place.at("additionalProperties"),) if "additionalProperties" in schema else (),
         "additionalProperties" in schema,
+        "properties" in schema,
     )

@@ -228,7 +228,7 @@ class SchemaWriter:
 
     def _other_members(self, objects: Objects, names: Iterable[str]) -> str | None:
         """A member that the schema does not name, if there may be any."""
-        if objects.properties and not objects.has_others:
+        if objects.has_properties and not objects.has_others:
             return None
         value = self._value(objects.others)
         if value is None:

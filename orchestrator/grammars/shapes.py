@@ -83,7 +83,8 @@ class Objects:
     required: tuple[str, ...] = ()
     others: Places = ()
     has_others: bool = False
-    """Whether anything was said about other properties; if not, and some are named, there are no others."""
+    """Whether anything was said about other properties; if not, but about properties, there are no others."""
+    has_properties: bool = False
 
     def __and__(self, other: Objects) -> Objects:
         names = dict.fromkeys([*self.properties, *other.properties])
@@ -92,6 +93,7 @@ class Objects:
             tuple(dict.fromkeys([*self.required, *other.required])),
             together(self.others, other.others),
             self.has_others or other.has_others,
+            self.has_properties or other.has_properties,
         )
 
     def value(self, name: str) -> Places:
