@@ -1,0 +1,18 @@
+"""All routes of Anthropic's API."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.api.anthropic import messages
+from orchestrator.api.anthropic.errors import ANTHROPIC
+from orchestrator.api.routing import Route
+from orchestrator.api.state import AppState
+
+_MODULES = (messages,)
+
+
+def anthropic_routes(state: AppState) -> tuple[Route, ...]:
+    """The routes under ``/v1/messages``; failures are told as Anthropic does."""
+    routes = (route for module in _MODULES for route in module.routes(state))
+    return tuple(replace(route, handler=ANTHROPIC.spoken(route.handler)) for route in routes)
