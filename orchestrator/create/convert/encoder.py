@@ -90,8 +90,9 @@ def _wordpiece(tokenizer: Tokenizer) -> Tokenizer:
     """
     special = dict(tokenizer.special)
     for role, stands_in, usual in (("bos", "cls", _USUAL_CLS), ("eos", "seperator", _USUAL_SEP)):
-        if role not in special and special.get(stands_in, usual) != usual:
-            special[role] = special[stands_in]
+        token = special.get(stands_in)
+        if role not in special and token is not None and token.id != usual:
+            special[role] = token
     return replace(tokenizer, model="bert", tokens=[*map(_marked, tokenizer.tokens)], special=special)
 
 
