@@ -25,9 +25,9 @@ _DEVICES = "placement on GPUs"
 
 WAITING = {
     r"launch/openai-.*": _DIALECTS,
-    r"requests/(oai|anth|resp|transcription|embed-openai).*": _DIALECTS,
-    r"failures/(load-)?(oai|anth)-.*": _DIALECTS,
-    r"sequences/(keep-openai|reload-embed-routes|cancel-openai|cancel-anthropic)": _DIALECTS,
+    r"requests/(oai|resp|transcription|embed-openai).*": _DIALECTS,
+    r"failures/(load-)?oai-.*": _DIALECTS,
+    r"sequences/(keep-openai|reload-embed-routes|cancel-openai)": _DIALECTS,
     r"requests/.*(coder|gemma4|harmony|olmo3|qwen3|vision-renderer|vl-think).*": _FAMILIES,
     r"requests/tools-rendered-calls": "tool calls in the text of models without a family",
     r"requests/deferred-.*": "schemas that begin after the thought",
@@ -45,6 +45,7 @@ DIFFERENT = {
     r"failures/final-(content|only)-gen.*": "text in the engine's last frame comes before the last record",
     r"failures/done-only-chat": "a stream without an end still gets a last record",
     r"failures/frame-oom-gen.*": "want of memory told in a completion's stream makes room, as in a chat's",
+    r"failures/anth-frame": "a stream that broke off says why",
     r"failures/embed-second-fails": "texts behind one that failed are not sent any more",
     r"sequences/alias-one-runner": "an engine with its templates off serves no model that needs them",
     r"sequences/evict-recency-ignored": "the model that rested longest leaves, not the one loaded first",
