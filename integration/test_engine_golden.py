@@ -5,17 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pytest
 
-from tests.engine_replay.cases import Case, Room
-from tests.engine_replay.stand_in import stand_in
-from tests.engine_replay.world import Store, World
+from tests.engine_replay.rooms import Rooms, surroundings
 from tests.golden_records import Record, records
-from tests.http_replay.daemon import running_daemon
 
 FILES = ("launch", "requests", "failures", "sequences")
 
@@ -28,7 +23,7 @@ WAITING = {
     r"requests/(oai|resp|transcription|embed-openai).*": _DIALECTS,
     r"failures/(load-)?oai-.*": _DIALECTS,
     r"sequences/(keep-openai|reload-embed-routes|cancel-openai)": _DIALECTS,
-    r"requests/.*(coder|gemma4|harmony|olmo3|qwen3|vision-renderer|vl-think).*": _FAMILIES,
+    r"requests/.*(harmony|vl-think).*": _FAMILIES,
     r"requests/tools-rendered-calls": "tool calls in the text of models without a family",
     r"requests/deferred-.*": "schemas that begin after the thought",
     r"requests/media-.*webp.*": "images in forms that engines do not read",
@@ -53,57 +48,22 @@ DIFFERENT = {
 }
 """Patterns of cases in which we differ on purpose → why. Each must differ. See docs/differences.md."""
 
+TRUSTED = "a good health check holds for a second"
 SMALLER_WINDOW = "a smaller window is served by a larger one that is loaded"
-
-
-class Rooms:
-    """One daemon at a time: cases with equal surroundings follow each other and share it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._world = World.read()
-        self._stack = ExitStack()
-        self._count = 0
-        self._surroundings: object = None
-        self._room: Room | None = None
-
-    def room(self, case: Case) -> Room:
-        """The daemon for a case."""
-        if self._room is None or _surroundings(case) != self._surroundings:
-            self.close()
-            self._surroundings = _surroundings(case)
-            self._room = self._open(case.get("env") or {}, case.get("devices") or ())
-        return self._room
-
-    def close(self) -> None:
-        """End the daemon."""
-        self._stack.close()
-        self._room = None
-
-    def _open(self, env: Mapping[str, str], devices: Sequence[Mapping[str, Any]]) -> Room:
-        self._count += 1
-        folder = self._folder / str(self._count)
-        folder.mkdir()
-        engine = self._stack.enter_context(stand_in(folder, devices))
-        given = {name: value.replace("$LIB", str(engine.library)) for name, value in env.items()}
-        server = self._stack.enter_context(running_daemon(folder, engine.environment | given))
-        return Room(Store(self._world, server, folder / "models"), server, engine, given)
-
-
-def _surroundings(case: Case) -> str:
-    return json.dumps([case.get("devices") or [], case.get("env") or {}], sort_keys=True)
 
 
 def _parameters() -> Iterator[object]:
     everything = [record for name in FILES for record in records(f"engine/{name}.jsonl")]
-    for record in sorted(everything, key=_surroundings):
+    for record in sorted(everything, key=surroundings):
         yield pytest.param(record, id=record["id"], marks=_marks(record))
 
 
 def _marks(record: Record) -> list[pytest.MarkDecorator]:
     if reason := _reason(WAITING, record):
         return [pytest.mark.skip(reason=f"waits for {reason}")]
-    if reason := _reason(DIFFERENT, record) or _reload_for_a_smaller_window(record):
+    if reason := (
+        _reason(DIFFERENT, record) or _reload_for_a_smaller_window(record) or _refusal_for_its_health(record)
+    ):
         return [pytest.mark.xfail(reason=reason, strict=True, raises=AssertionError)]
     return []
 
@@ -132,6 +92,14 @@ def _reload_for_a_smaller_window(record: Record) -> str:
     return ""
 
 
+def _refusal_for_its_health(record: Record) -> str:
+    """The reason to differ if a running engine that was well a moment ago is refused for what it says."""
+    for step in record["steps"][1:]:
+        if "health" in step.get("script", {}) and step["response"]["status"] != 200:
+            return TRUSTED
+    return ""
+
+
 def _window(argv: Sequence[str]) -> int:
     return int(argv[argv.index("-c") + 1])
 
@@ -143,9 +111,17 @@ def _without_window(argv: Sequence[str]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def rooms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
-    """Daemons over scripted engines."""
-    rooms = Rooms(tmp_path_factory.mktemp("engine"))
+def rooms(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rooms]:
+    """Daemons over scripted engines, for the cases that were chosen."""
+    chosen = [
+        item.callspec.params
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and item.originalname == "test_engine_and_client_see_what_is_recorded"
+        and not item.get_closest_marker("skip")
+    ]
+    cases = [cast(Record, parameters["case"]) for parameters in chosen]
+    rooms = Rooms(tmp_path_factory.mktemp("engine"), cases)
     yield rooms
     rooms.close()
 
