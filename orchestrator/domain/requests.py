@@ -14,6 +14,7 @@ from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.durations import KeepAlive
 from orchestrator.domain.formats import OutputFormat, UnknownFormat
 from orchestrator.domain.think import Think
+from orchestrator.domain.tool_choice import AUTO, ToolChoice
 from orchestrator.domain.tools import Tool
 
 
@@ -58,6 +59,7 @@ class ChatRequest(GenerationRequest):
 
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = AUTO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

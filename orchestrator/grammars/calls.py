@@ -199,7 +199,7 @@ def for_path(
 ) -> Grammar | None:
     """The grammar of a forced answer; ``None`` if the model's output is not split into calls at all.
 
-    ``tools`` have the names that the prompt gives them. Raises ``InvalidToolChoice``.
+    Raises ``InvalidToolChoice``.
     """
     style = style_of(parser_name, tool_tag)
     if style is None:

@@ -40,6 +40,7 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
     if model.config.remote_host:
         raise CloudDisabled
     path = choose_path(model, inference.go_template)
+    request = _with_chosen_tools(request)
     think = _checked(model, request)
     if request.tools:
         request = replace(request, tools=tuple(map(resolved_tool, request.tools)))
@@ -69,6 +70,12 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
         items = inference.watched(prepared.items, lease)
         async with aclosing(items):  # type: ignore[type-var]
             yield Generation(items, started_ns, load_duration_ns, prepared.overflow, prepared.warnings)
+
+
+def _with_chosen_tools(request: ChatRequest) -> ChatRequest:
+    """``request``, without tools if none may be called. Raises ``InvalidToolChoice``."""
+    may_be_called = request.tool_choice.callable_tools(request.tools)
+    return request if may_be_called else replace(request, tools=())
 
 
 def _checked(model: Model, request: ChatRequest) -> Think | None:

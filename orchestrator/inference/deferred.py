@@ -13,20 +13,22 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
-from orchestrator.inference.output import Splitter
+from orchestrator.inference.forced_calls import ForcedCalls
+from orchestrator.inference.output import Splitter, split
 from orchestrator.parsers.base import Parser
 from orchestrator.runners.base import CompletionCall, Runner
 
 
 async def think_then_constrain(
-    runner: Runner, call: CompletionCall, parser: Parser
+    runner: Runner, call: CompletionCall, parser: Parser, forced: ForcedCalls | None = None
 ) -> AsyncIterator[Sequence[Item]]:
-    """The reply to ``call``, whose format holds for what follows the thought.
+    """The reply to ``call``, whose format or grammar holds for what follows the thought.
 
-    A thought that uses up the budget is the whole reply; calls of tools are answers that no format concerns.
+    A thought that uses up the budget is the whole reply; calls of tools are answers that no format concerns,
+    unless they are ``forced``.
     """
     thought = _Thought(parser)
-    free = runner.complete(replace(call, format=None, grammar=None))
+    free = runner.complete(_without_constraint(call, forced.beginnings if forced else ()))
     async with aclosing(free):  # type: ignore[type-var]
         async for batch in free:
             if items := thought.take(batch):
@@ -35,10 +37,15 @@ async def think_then_constrain(
                 break
     if thought.needs_answer:
         prompt = await _continued(runner, call.prompt, thought.text)
-        answer = runner.complete(replace(call, prompt=prompt))
+        answer = split(runner.complete(replace(call, prompt=prompt)), forced.parser if forced else None)
         async with aclosing(answer):  # type: ignore[type-var]
             async for batch in answer:
                 yield batch
+
+
+def _without_constraint(call: CompletionCall, stops: tuple[str, ...]) -> CompletionCall:
+    options = replace(call.options, stop=(*call.options.stop, *stops))
+    return replace(call, format=None, grammar=None, options=options)
 
 
 class _Thought:

@@ -9,6 +9,7 @@ from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tools import Tool
 from orchestrator.inference.deferred import think_then_constrain
+from orchestrator.inference.forced_calls import NOT_ENFORCED, forced_calls
 from orchestrator.inference.output import split
 from orchestrator.inference.prompts import Prompt, RenderedPrompter, cut_prompt, fit_messages
 from orchestrator.inference.reply import Overflow, RenderedPrompt
@@ -33,9 +34,13 @@ async def rendered_chat(turn: Turn, request: ChatRequest, messages: Sequence[Mes
         return RenderedPrompt(prompt.text, len(prompt.media))
     parser = parser or parser_by_tags(turn, prompt.text, tools)
     call, overflow = await completion_call(turn, prompt, overflow, parser)
-    if parser is not None and _thinks_first(turn):
-        return Answer(think_then_constrain(turn.runner, call, parser), overflow)
-    return Answer(split(turn.runner.complete(call), parser), overflow)
+    forced = forced_calls(turn.path, request, tools)
+    if forced is not None:
+        call = replace(call, format=None, grammar=forced.grammar)
+    warnings = (NOT_ENFORCED,) if request.tool_choice.is_forced and forced is None else ()
+    if parser is not None and (forced or request.format) and _thinks_first(turn):
+        return Answer(think_then_constrain(turn.runner, call, parser, forced), overflow, warnings)
+    return Answer(split(turn.runner.complete(call), parser), overflow, warnings)
 
 
 def parser_by_tags(turn: Turn, prompt: str, tools: Sequence[Tool]) -> Parser | None:
@@ -53,8 +58,8 @@ def parser_by_tags(turn: Turn, prompt: str, tools: Sequence[Tool]) -> Parser | N
 
 
 def _thinks_first(turn: Turn) -> bool:
-    """Whether the format has to wait until the model has thought."""
-    if turn.request.format is None or "thinking" not in turn.model.files.capabilities:
+    """Whether a constraint has to wait until the model has thought."""
+    if "thinking" not in turn.model.files.capabilities:
         return False
     traits = parsers.traits(turn.path.parser_name)
     if traits is None:

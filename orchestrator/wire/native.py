@@ -143,6 +143,8 @@ class ChatRequest(Wire):
     format: OmitUnset[Any] = None
     keep_alive: OmitNone[KeepAliveField] = None
     tools: OmitEmpty[ToolsField] = ()
+    tool_choice: OmitNone[Any] = None
+    """Ours: ``auto``, ``none``, ``required``, or an object that names a tool."""
     options: dict[str, Any] | None = None
     think: OmitNone[ThinkField] = None
     truncate: OmitNone[bool | None] = None

@@ -13,6 +13,7 @@ from orchestrator.domain.chunks import ToolCall, Usage
 from orchestrator.domain.formats import parse_format
 from orchestrator.domain.progress import Progress
 from orchestrator.domain.requests import ChatRequest, EmbedRequest, GenerateRequest, Message
+from orchestrator.domain.tool_choice import parse_tool_choice
 from orchestrator.errors import BadRequest
 from orchestrator.wire import native as wire
 
@@ -53,6 +54,7 @@ def to_chat(body: wire.ChatRequest) -> ChatRequest:
         model=body.model,
         messages=to_messages(body.messages or ()),
         tools=body.tools,
+        tool_choice=parse_tool_choice(body.tool_choice),
         options=body.options or {},
         keep_alive=body.keep_alive,
         think=body.think,
