@@ -1,9 +1,15 @@
-"""Chats that the engine renders and parses by itself (``POST /v1/chat/completions``)."""
+"""Chats that the engine renders and parses by itself (``POST /v1/chat/completions``).
+
+A chat that is too long loses whole messages first. If the last message alone is too long for the window, the
+engine refuses it, and text is taken out of the middle of that message: the same policy as for prompts that
+are rendered here, and told of in the same way (cases B001, B002).
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 
 from orchestrator.domain.chunks import Item
 from orchestrator.domain.formats import usable_format
@@ -12,6 +18,8 @@ from orchestrator.errors import EngineRefused
 from orchestrator.inference.prompts import NativePrompter, fit_messages
 from orchestrator.inference.reply import Overflow, RenderedPrompt
 from orchestrator.inference.service import wanted_logprobs
+from orchestrator.inference.shorten import shortened
+from orchestrator.inference.strict import in_accepted_form
 from orchestrator.inference.turn import Answer, Prepared, Turn
 from orchestrator.inference.window import refuse_overlong
 from orchestrator.runners.base import ChatCall
@@ -28,54 +36,76 @@ async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Messa
         think=turn.think,
         format=usable_format(request.format),
         top_logprobs=wanted_logprobs(request),
-        extra=turn.extra,
     )
-    prompter = NativePrompter(turn.runner, call)
-    measured = request.truncate and len(messages) > 1
-    if measured and not prompter.surely_fits(messages, turn.options.num_ctx):
-        return await _fitted(turn, prompter, messages)
-    if request.debug_render_only:
-        return await _shown(prompter, messages)
-    if turn.narrowed and not prompter.surely_fits(messages, turn.options.num_ctx):
-        await _refuse_overlong(turn, prompter, messages)
-    items = turn.runner.chat(call)
-    return Answer(items) if not measured else await _unless_too_long(turn, prompter, messages, items)
+    attempt = _Chat(turn, NativePrompter(turn.runner, call))
+    prepared, warnings = await in_accepted_form(messages, attempt.prepared)
+    return replace(prepared, warnings=warnings) if isinstance(prepared, Answer) else prepared
 
 
-async def _fitted(turn: Turn, prompter: NativePrompter, messages: Sequence[Message]) -> Prepared:
-    budget = turn.options.num_ctx
-    fit = await fit_messages(prompter, turn.runner, messages, budget=budget, count_media=turn.counts_media)
-    if turn.request.debug_render_only:
-        return await _shown(prompter, fit.messages)
-    overflow = Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
-    turn.inference.report_overflow(turn.model, overflow)
-    if turn.narrowed:
-        await _refuse_overlong(turn, prompter, fit.messages)
-    return Answer(turn.runner.chat(prompter.call(fit.messages)), overflow)
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """One way to answer a request, for conversations of different lengths and forms."""
 
+    turn: Turn
+    prompter: NativePrompter
 
-async def _refuse_overlong(turn: Turn, prompter: NativePrompter, messages: Sequence[Message]) -> None:
-    if not any(message.images for message in messages):
-        prompt = await prompter.prompt(messages)
-        await refuse_overlong(turn.runner, prompt.text, turn.options.num_ctx)
+    async def prepared(self, messages: Sequence[Message]) -> Prepared:
+        """The answer to as much of the conversation as fits; the engine has accepted it."""
+        if self.turn.request.debug_render_only:
+            return await self._shown(messages)
+        if not self.turn.request.truncate:
+            return await self._opened(messages)
+        kept, overflow = await self._fit(messages)
+        try:
+            return await self._opened(kept, overflow)
+        except EngineRefused as error:
+            if not _is_too_long(error):
+                raise
+            return await self._shortened(kept, overflow, error)
 
+    async def _shown(self, messages: Sequence[Message]) -> RenderedPrompt:
+        if self.turn.request.truncate:
+            messages, _ = await self._fit(messages)
+        prompt = await self.prompter.prompt(messages)
+        return RenderedPrompt(prompt.text, sum(len(message.images) for message in messages))
 
-async def _shown(prompter: NativePrompter, messages: Sequence[Message]) -> RenderedPrompt:
-    prompt = await prompter.prompt(messages)
-    return RenderedPrompt(prompt.text, sum(len(message.images) for message in messages))
+    async def _fit(self, messages: Sequence[Message]) -> tuple[Sequence[Message], Overflow | None]:
+        """The messages that fit, as far as it takes to drop others."""
+        turn, budget = self.turn, self.turn.options.num_ctx
+        if len(messages) < 2:
+            return messages, None
+        fit = await fit_messages(
+            self.prompter, turn.runner, messages, budget=budget, count_media=turn.counts_media
+        )
+        return fit.messages, Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
 
+    async def _shortened(
+        self, messages: Sequence[Message], overflow: Overflow | None, refusal: EngineRefused
+    ) -> Prepared:
+        """The answer to a conversation that the engine finds too long. Raises ``refusal`` if it is not."""
+        turn = self.turn
+        measuring = replace(self, prompter=_Measuring(turn.runner, self.prompter.call(messages)))
+        kept, dropped = await measuring._fit(messages)
+        short, total, cut = await shortened(self.prompter, turn.runner, kept, turn.options)
+        if dropped is None and not cut:
+            raise refusal
+        overflow = overflow or dropped or Overflow(total, turn.options.num_ctx)
+        return await self._opened(short, replace(overflow, tokens_dropped=cut))
 
-async def _unless_too_long(
-    turn: Turn, prompter: NativePrompter, messages: Sequence[Message], items: AsyncIterator[Sequence[Item]]
-) -> Prepared:
-    """``items``, unless the engine refuses a prompt that was thought to fit: then it is measured and cut."""
-    try:
+    async def _opened(self, messages: Sequence[Message], overflow: Overflow | None = None) -> Answer:
+        """The answer to just these messages, begun: what the engine refuses is raised here."""
+        turn, prompter = self.turn, self.prompter
+        turn.inference.report_overflow(turn.model, overflow)
+        if turn.narrowed and not prompter.surely_fits(messages, turn.options.num_ctx):
+            await self._refuse_overlong(messages)
+        items = turn.runner.chat(prompter.call(messages))
         first = await anext(items, ())
-    except EngineRefused as error:
-        if _PROMPT_TOO_LONG not in str(error):
-            raise
-        return await _fitted(turn, _Measuring(turn.runner, prompter.call(messages)), messages)
-    return Answer(_resumed(first, items))
+        return Answer(_resumed(first, items), overflow)
+
+    async def _refuse_overlong(self, messages: Sequence[Message]) -> None:
+        if not any(message.images for message in messages):
+            prompt = await self.prompter.prompt(messages)
+            await refuse_overlong(self.turn.runner, prompt.text, self.turn.options.num_ctx)
 
 
 class _Measuring(NativePrompter):
@@ -83,6 +113,10 @@ class _Measuring(NativePrompter):
 
     def surely_fits(self, messages: Sequence[Message], budget: int) -> bool:
         return False
+
+
+def _is_too_long(error: EngineRefused) -> bool:
+    return _PROMPT_TOO_LONG in str(error)
 
 
 async def _resumed(
