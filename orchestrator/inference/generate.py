@@ -32,6 +32,7 @@ from orchestrator.inference.service import (
     wanted_logprobs,
     window,
 )
+from orchestrator.inference.strict import in_accepted_form
 from orchestrator.inference.turn import Answer, Turn
 from orchestrator.parsers import registry as parsers
 from orchestrator.parsers.base import Parser
@@ -144,12 +145,19 @@ async def _rendered_by_the_engine(turn: Turn, messages: Sequence[Message]) -> tu
         top_logprobs=wanted_logprobs(request),
     )
     prompter = TaggedNativePrompter(turn.runner, call)
-    if not request.truncate or len(messages) < 2:
-        return await prompter.prompt(messages), None
-    budget = turn.options.num_ctx
-    fit = await fit_messages(prompter, turn.runner, messages, budget=budget, count_media=turn.counts_media)
-    overflow = Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
-    return await prompter.prompt(fit.messages), overflow
+
+    async def fitted(messages: Sequence[Message]) -> tuple[Prompt, Overflow | None]:
+        if not request.truncate or len(messages) < 2:
+            return await prompter.prompt(messages), None
+        budget = turn.options.num_ctx
+        fit = await fit_messages(
+            prompter, turn.runner, messages, budget=budget, count_media=turn.counts_media
+        )
+        overflow = Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
+        return await prompter.prompt(fit.messages), overflow
+
+    (prompt, overflow), warnings = await in_accepted_form(messages, fitted)
+    return replace(prompt, warnings=warnings), overflow
 
 
 async def _answer(turn: Turn, request: GenerateRequest, prompt: Prompt, overflow: Overflow | None) -> Answer:
@@ -158,7 +166,7 @@ async def _answer(turn: Turn, request: GenerateRequest, prompt: Prompt, overflow
     items = turn.runner.complete(call)
     if not request.raw:
         items = _with_context(items, turn.runner, prompt.text)
-    return Answer(split(items, parser), overflow)
+    return Answer(split(items, parser), overflow, prompt.warnings)
 
 
 def _parser(turn: Turn, prompt: str) -> Parser | None:

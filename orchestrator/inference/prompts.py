@@ -37,6 +37,8 @@ class Prompt:
 
     text: str
     media: tuple[bytes, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What of the request is not in it as it was meant."""
 
 
 class Prompter(Protocol):
