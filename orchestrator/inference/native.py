@@ -7,13 +7,15 @@ are rendered here, and told of in the same way (cases B001, B002).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import Any
 
 from orchestrator.domain.chunks import Item
 from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
+from orchestrator.domain.tool_choice import ToolChoice
 from orchestrator.errors import EngineRefused
 from orchestrator.inference.prompts import NativePrompter, fit_messages
 from orchestrator.inference.reply import Overflow, RenderedPrompt
@@ -32,14 +34,22 @@ async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Messa
     call = ChatCall(
         messages=tuple(messages),
         options=turn.options,
-        tools=request.tools,
+        tools=request.tool_choice.callable_tools(request.tools),
         think=turn.think,
-        format=usable_format(request.format),
+        format=None if request.tool_choice.is_forced else usable_format(request.format),
         top_logprobs=wanted_logprobs(request),
+        extra={**turn.extra, **_forced(request.tool_choice)},
     )
     attempt = _Chat(turn, NativePrompter(turn.runner, call))
     prepared, warnings = await in_accepted_form(messages, attempt.prepared)
     return replace(prepared, warnings=warnings) if isinstance(prepared, Answer) else prepared
+
+
+def _forced(choice: ToolChoice) -> Mapping[str, Any]:
+    """What makes the engine call a tool, where there has to be a call."""
+    if not choice.is_forced:
+        return {}
+    return {"tool_choice": "required", "parallel_tool_calls": choice.allows_several}
 
 
 @dataclass(frozen=True, slots=True)
