@@ -14,8 +14,11 @@ from orchestrator.inference.reply import Overflow
 
 TRUNCATED_HEADER = "Orch-Prompt-Truncated"
 
-_DETAILS_WORTH_TELLING = {StopDetail.BUDGET, StopDetail.WINDOW, StopDetail.REPEAT}
-"""Endings that ``done_reason`` does not tell from others (case B007)."""
+_DETAILS_WORTH_TELLING = {StopDetail.WINDOW, StopDetail.REPEAT}
+"""Endings that ``done_reason`` does not tell from the usual ones (case B007).
+
+A used up budget is the usual ``length``: its records stay what they are in Ollama, key for key.
+"""
 
 
 def truncation_headers(overflow: Overflow | None) -> dict[str, str]:

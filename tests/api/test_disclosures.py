@@ -15,10 +15,13 @@ def test_nothing_is_told_of_an_ordinary_reply() -> None:
 
 
 @pytest.mark.parametrize(
-    ("detail", "word"), [(StopDetail.WINDOW, "context_full"), (StopDetail.BUDGET, "num_predict")]
+    ("detail", "members"),
+    [(StopDetail.WINDOW, {"done_detail": "context_full"}), (StopDetail.BUDGET, {})],
 )
-def test_a_full_window_is_told_from_a_used_up_budget(detail: StopDetail, word: str) -> None:  # case B007
-    assert disclosures(Done(DoneReason.LENGTH, detail=detail), None) == {"done_detail": word}
+def test_a_full_window_is_told_from_a_used_up_budget(  # case B007
+    detail: StopDetail, members: dict[str, str]
+) -> None:
+    assert disclosures(Done(DoneReason.LENGTH, detail=detail), None) == members
 
 
 def test_warnings_are_told() -> None:
