@@ -76,9 +76,10 @@ class ModelStore:
     async def open(self, name: ModelName) -> Model:
         """Raises ``ModelNotFound``, ``CorruptManifest`` or ``DamagedModel``.
 
-        Whether a known model is still the same is told by one look at its manifest, which is not worth a thread.
+        Whether a known model is still the same is told by one look at its manifest: not worth a thread.
         """
-        return self._known(name) or await self._in_thread(self._open, name)
+        known = self._known(name)
+        return known if known is not None else await self._in_thread(self._open, name)
 
     async def list(self) -> Sequence[ListedModel]:
         """The models that can be read, newest first by whole seconds; others are logged."""
