@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -214,12 +214,12 @@ def _rate(run: Callable[[], int], count: int) -> float:
     return sum(totals) / (time.perf_counter() - began)
 
 
-def _tokens_direct(engine: Address, body: dict[str, object]) -> int:
+def _tokens_direct(engine: Address, body: Mapping[str, object]) -> int:
     last = engine.post("/completion", body).strip().rsplit(b"data: ", 1)[1]
     return int(json.loads(last)["timings"]["predicted_n"])
 
 
-def _tokens_ours(address: Address, body: dict[str, object]) -> int:
+def _tokens_ours(address: Address, body: Mapping[str, object]) -> int:
     last = address.post("/api/chat", body).strip().rsplit(b"\n", 1)[-1]
     return int(json.loads(last)["eval_count"])
 
