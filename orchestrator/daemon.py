@@ -24,6 +24,7 @@ from pathlib import Path
 from aiohttp import web
 
 from orchestrator import OLLAMA_VERSION, __version__
+from orchestrator.api import rerank
 from orchestrator.api.anthropic.routes import anthropic_routes
 from orchestrator.api.app import RUNNER_OPTIONS, build_app
 from orchestrator.api.native.routes import native_routes
@@ -96,7 +97,12 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
         lending = group.create_task(scheduler.run(started=started))
         await started.wait()
         state = await _state(config, models, scheduler, machine, metrics, quantizer)
-        routes = (*native_routes(state), *openai_routes(state), *anthropic_routes(state))
+        routes = (
+            *native_routes(state),
+            *openai_routes(state),
+            *anthropic_routes(state),
+            *rerank.routes(state),
+        )
         runner = web.AppRunner(build_app(state, routes), **RUNNER_OPTIONS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)

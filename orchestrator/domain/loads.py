@@ -11,6 +11,9 @@ from pathlib import Path
 
 from orchestrator.domain.options import Options
 
+RANK_POOLING = 4
+"""The ``pooling_type`` of rerankers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
@@ -42,6 +45,11 @@ class ModelFacts:
     add_eos_given: bool | None = None
     bos_id: int | None = None
     eos_id: int | None = None
+
+    @property
+    def ranks(self) -> bool:
+        """The model scores documents against a query."""
+        return self.pooling_type == RANK_POOLING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,19 @@ class GenerateRequest(GenerationRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RerankRequest:
+    """Documents to be put in the order in which they answer a query."""
+
+    model: str
+    query: str
+    documents: tuple[str, ...]
+    options: Mapping[str, Any]
+    keep_alive: KeepAlive | None = None
+    top_n: int | None = None
+    """How many of the best are wanted; ``None`` is all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedRequest:
     """Texts to be turned into vectors."""
 

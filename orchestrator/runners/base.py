@@ -62,6 +62,15 @@ class Embedding:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How well each document answers a query, in the order of the documents, and the tokens it took."""
+
+    scores: tuple[float, ...]
+    """The model's own numbers: any range, larger is better."""
+    tokens: int
+
+
 class Runner(Protocol):
     """A ready engine process that serves one model.
 
@@ -90,6 +99,9 @@ class Runner(Protocol):
 
     async def embed(self, text: str) -> Embedding:
         """The vector of ``text``, normalised or not as the model's metadata asks; waits for a free slot."""
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
+        """Score ``documents``, for a model with rank pooling; waits for a free slot."""
 
 
 @dataclass(frozen=True, slots=True)

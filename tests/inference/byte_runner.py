@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.errors import RunnerFailed
-from orchestrator.runners.base import ChatCall, CompletionCall, Embedding
+from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, Ranking
 
 END = Done(DoneReason.STOP)
 
@@ -49,6 +49,9 @@ class ByteRunner:
 
     async def embed(self, text: str) -> Embedding:
         return Embedding((1.0,), len(text))
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
+        return Ranking(tuple(float(len(document)) for document in documents), len(query))
 
 
 async def gathered(items: AsyncIterator[Sequence[Item]]) -> list[Any]:

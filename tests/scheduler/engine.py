@@ -10,7 +10,7 @@ from orchestrator.domain.chunks import Item
 from orchestrator.domain.devices import Device, SystemMemory
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.errors import RunnerFailed
-from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, LoadOrder, MemoryUse
+from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, LoadOrder, MemoryUse, Ranking
 from orchestrator.scheduler.effects import Reason
 
 PLENTY = SystemMemory(total_bytes=2**40, free_bytes=2**40)
@@ -82,6 +82,9 @@ class ScriptedProcess:
         raise NotImplementedError
 
     async def embed(self, text: str) -> Embedding:
+        raise NotImplementedError
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
         raise NotImplementedError
 
 

@@ -275,6 +275,20 @@ def embeddings(request: Json) -> Json:
     }
 
 
+def ranking(request: Json) -> Json:
+    """A document that has more words of the query is better."""
+    query, documents = request.get("query", ""), request.get("documents", [])
+    scores = [float(len(set(query.split()) & set(document.split()))) for document in documents]
+    count = sum(len(tokens_of(query + document, special=True)) for document in documents)
+    order = sorted(range(len(documents)), key=lambda index: -scores[index])
+    return {
+        "object": "list",
+        "model": "m",
+        "results": [{"index": index, "relevance_score": scores[index]} for index in order],
+        "usage": {"prompt_tokens": count, "total_tokens": count},
+    }
+
+
 def properties() -> Json:
     return {
         "default_generation_settings": {"n_ctx": context_per_slot(), "params": {}},
@@ -312,6 +326,8 @@ def ordinary_answer(path: str, request: Json) -> Json:
             return {"status": 200, "json": {"prompt": rendered(request)}}
         case "/v1/embeddings":
             return {"status": 200, "json": embeddings(request)}
+        case "/v1/rerank" if "--reranking" in ARGUMENTS:
+            return {"status": 200, "json": ranking(request)}
         case "/props":
             return {"status": 200, "json": properties()}
         case "/slots":

@@ -69,6 +69,11 @@ def embedding_body(text: str, facts: ModelFacts) -> Body:
     return {"input": text} if _normalizes(facts) else {"input": text, "embd_normalize": -1}
 
 
+def rerank_body(query: str, documents: Sequence[str]) -> Body:
+    """The body of ``POST /v1/rerank``."""
+    return {"query": query, "documents": list(documents)}
+
+
 def tokenize_body(text: str, *, add_special: bool) -> Body:
     """The body of ``POST /tokenize``."""
     return {"content": text, "add_special": True} if add_special else {"content": text}

@@ -14,7 +14,7 @@ import orjson
 from orchestrator.domain.chunks import Done, DoneReason, Item, StopDetail
 from orchestrator.errors import EngineRefused, RunnerFailed, UnreadableAnswer
 from orchestrator.process.address import Address
-from orchestrator.runners.base import Embedding
+from orchestrator.runners.base import Embedding, Ranking
 from orchestrator.runners.connection import Answer, AnswerCutOff, EngineUnreachable, exchange
 from orchestrator.runners.llama.bodies import Body, encode
 from orchestrator.runners.llama.frames import Decoder
@@ -122,6 +122,23 @@ def read_embedding(document: Any) -> Embedding:
     usage = document.get("usage") if isinstance(document, dict) else None
     tokens = (usage or {}).get("prompt_tokens") or entry.get("tokens_evaluated") or 0
     return Embedding(tuple(0.0 if number is None else float(number) for number in vector), tokens)
+
+
+async def rerank(address: Address, body: Body) -> Ranking:
+    """The scores of the documents in ``body``."""
+    status, raw = await _call(address, "/v1/rerank", body, failing="do rerank request")
+    if status >= 400:
+        message = _inner_message(raw)
+        if any(words in message for words in _TOO_LONG):
+            raise EngineRefused("query and document together exceed the context length", status=400)
+        raise EngineRefused(message, status=status)
+    try:
+        document = _object(raw)
+        scores = {entry["index"]: float(entry["relevance_score"]) for entry in document["results"]}
+        tokens = int((document.get("usage") or {}).get("prompt_tokens") or 0)
+        return Ranking(tuple(scores[index] for index in range(len(body["documents"]))), tokens)
+    except (ValueError, TypeError, KeyError) as error:
+        raise RunnerFailed(f"unmarshal rerank response: {error!r}") from error
 
 
 async def _call(address: Address, path: str, body: Body, *, failing: str) -> tuple[int, bytes]:

@@ -163,7 +163,9 @@ class _Plan:
         if cache_type := self._cache_type():
             yield from ("--cache-type-k", cache_type, "--cache-type-v", cache_type)
         yield from ("--flash-attn", self.flash_attention)
-        if self._embeds:
+        if self.facts.ranks:
+            yield "--reranking"
+        elif self._embeds:
             yield "--embedding"
         if options.num_batch > 0:
             yield from ("-b", str(options.num_batch), "-ub", str(options.num_batch))

@@ -11,11 +11,11 @@ from datetime import timedelta
 from orchestrator.domain.chunks import Item
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.errors import EngineRefused, RunnerFailed
-from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, MemoryUse
+from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, MemoryUse, Ranking
 from orchestrator.runners.connection import EngineUnreachable
 from orchestrator.runners.lifecycle import Ready, Stopped
 from orchestrator.runners.llama import bodies, client
-from orchestrator.runners.llama.constraints import with_grammar
+from orchestrator.runners.llama.constraints import needs_grammar, with_grammar
 from orchestrator.runners.llama.frames import ChatDecoder, CompletionDecoder, Decoder, Wanted
 from orchestrator.runners.llama.health import Health, check_health
 from orchestrator.runners.llama.launch import Launch
@@ -77,7 +77,7 @@ class LlamaRunner:
         return self._process.log.sizes.memory_use(self._spec.files.facts.size_bytes)
 
     def complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
-        if call.format is not None and not self._reads_schemas:
+        if needs_grammar(call.format, reads_schemas=self._reads_schemas):
             return self._complete_by_grammar(call)
         return self._complete(call)
 
@@ -113,6 +113,10 @@ class LlamaRunner:
         async with self._slot():
             body = bodies.embedding_body(text, self._spec.files.facts)
             return await client.embed(self._process.address, body)
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
+        async with self._slot():
+            return await client.rerank(self._process.address, bodies.rerank_body(query, documents))
 
     async def is_healthy(self) -> bool:
         if not isinstance(self._process.state, Ready):

@@ -19,7 +19,7 @@ from orchestrator.create.build import build
 from orchestrator.create.plan import plan_create
 from orchestrator.discovery.filters import numbered, supported
 from orchestrator.domain.devices import Device, SystemMemory
-from orchestrator.domain.loads import LoadSpec, ModelFacts, ModelFiles
+from orchestrator.domain.loads import RANK_POOLING, LoadSpec, ModelFacts, ModelFiles
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.options import Options
 from orchestrator.inference.path import choose_path
@@ -392,6 +392,12 @@ def test_embedding_models_get_no_prompt_cache_and_no_other_cache_type() -> None:
     assert value(launch, "--cache-ram") == "0"
     assert value(launch, "--cache-type-k") is None
     assert "--embedding" in launch.argv
+
+
+def test_models_with_rank_pooling_are_started_as_rerankers() -> None:
+    argv = planned(facts=ModelFacts(pooling_type=RANK_POOLING)).argv
+    assert "--reranking" in argv
+    assert "--embedding" not in argv
 
 
 @pytest.mark.parametrize("kind", ["q3_0", "nonsense"])

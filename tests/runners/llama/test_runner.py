@@ -13,10 +13,11 @@ import psutil
 import pytest
 
 from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, StopDetail
+from orchestrator.domain.loads import RANK_POOLING
 from orchestrator.domain.options import Options
 from orchestrator.domain.requests import Message
 from orchestrator.errors import EngineRefused, RunnerFailed
-from orchestrator.runners.base import ChatCall, CompletionCall, Embedding
+from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, Ranking
 from orchestrator.runners.llama.runner import LlamaRunner
 from tests.runners.conftest import Load
 from tests.scripted_engine.control import ScriptedEngine
@@ -459,3 +460,32 @@ async def test_an_engine_that_dies_embedding_is_an_error(scripted: ScriptedEngin
     scripted.script(answers={"/v1/embeddings": [{"exit": 1}]})
     with pytest.raises(RunnerFailed, match="^do embedding request: .+"):
         await runner.embed("x")
+
+
+async def test_documents_are_scored_in_their_order(scripted: ScriptedEngine, load: Load) -> None:
+    runner = await load(facts={"architecture": "bert", "pooling_type": RANK_POOLING})
+    assert await runner.rerank("owls hunt", ["bread", "owls hunt"]) == Ranking((0.0, 2.0), 18)
+    assert scripted.requests("/v1/rerank") == [{"query": "owls hunt", "documents": ["bread", "owls hunt"]}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "text"),
+    [
+        (
+            {"status": 500, "json": {"error": {"message": "input (204 tokens) is too large to process."}}},
+            EngineRefused,
+            "^query and document together exceed the context length$",
+        ),
+        ({"status": 501, "json": {"error": {"message": "no reranking"}}}, EngineRefused, "^no reranking$"),
+        ({"status": 200, "json": {"results": []}}, RunnerFailed, "^unmarshal rerank response: .+"),
+        ({"status": 200, "body": "x"}, RunnerFailed, "^unmarshal rerank response: .+"),
+        ({"exit": 1}, RunnerFailed, "^do rerank request: .+"),
+    ],
+)
+async def test_failures_to_rank_are_told(
+    scripted: ScriptedEngine, load: Load, answer: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    runner = await load(facts={"architecture": "bert", "pooling_type": RANK_POOLING})
+    scripted.script(answers={"/v1/rerank": [answer]})
+    with pytest.raises(error, match=text):
+        await runner.rerank("q", ["d"])
