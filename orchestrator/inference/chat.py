@@ -12,6 +12,7 @@ from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import resolved_tool
 from orchestrator.inference.attachments import readable_messages
+from orchestrator.inference.enforcement import format_warnings
 from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImagesInChat
 from orchestrator.inference.messages import chat_messages
 from orchestrator.inference.native import native_chat
@@ -20,7 +21,8 @@ from orchestrator.inference.prepare import load_spec, settled_think
 from orchestrator.inference.rendered import rendered_chat
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
 from orchestrator.inference.service import Inference, check_top_logprobs, refuse_replaced, window
-from orchestrator.inference.turn import Turn
+from orchestrator.inference.turn import Prepared, Turn
+from orchestrator.scheduler.lease import Lease
 from orchestrator.store.model import Model
 from orchestrator.templates.image_tags import TooManyImages, check_image_counts
 
@@ -37,6 +39,25 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
         await inference.scheduler.unload(model.files.key)
         yield Residency(DoneReason.UNLOAD)
         return
+    async with turn_of(inference, request, model) as (turn, lease):
+        load_duration_ns = time.perf_counter_ns() - started_ns
+        if not request.messages:
+            yield Residency(DoneReason.LOAD)
+            return
+        prepared = await prepared_answer(turn)
+        if isinstance(prepared, RenderedPrompt):
+            yield prepared
+            return
+        items = inference.watched(prepared.items, lease)
+        async with aclosing(items):  # type: ignore[type-var]
+            yield Generation(items, started_ns, load_duration_ns, prepared.overflow, prepared.warnings)
+
+
+@asynccontextmanager
+async def turn_of(
+    inference: Inference, request: ChatRequest, model: Model
+) -> AsyncIterator[tuple[Turn[ChatRequest], Lease]]:
+    """``request``, checked, with a runner that is held until the context is left."""
     if model.config.remote_host:
         raise CloudDisabled
     path = choose_path(model, inference.go_template)
@@ -46,10 +67,6 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
         request = replace(request, tools=tuple(map(resolved_tool, request.tools)))
     spec = load_spec(model, request.options, inference.defaults, shift=request.shift, rendered=path.rendered)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
-        load_duration_ns = time.perf_counter_ns() - started_ns
-        if not request.messages:
-            yield Residency(DoneReason.LOAD)
-            return
         turn = Turn(
             inference=inference,
             request=request,
@@ -61,15 +78,15 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
             shift=spec.shift,
             narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
         )
-        messages = await readable_messages(chat_messages(model, request))
-        _check_images(model, messages)
-        prepared = await (rendered_chat if path.rendered else native_chat)(turn, request, messages)
-        if isinstance(prepared, RenderedPrompt):
-            yield prepared
-            return
-        items = inference.watched(prepared.items, lease)
-        async with aclosing(items):  # type: ignore[type-var]
-            yield Generation(items, started_ns, load_duration_ns, prepared.overflow, prepared.warnings)
+        yield turn, lease
+
+
+async def prepared_answer(turn: Turn[ChatRequest]) -> Prepared:
+    """The answer that is about to start, or its prompt when only that was wanted."""
+    request, model = turn.request, turn.model
+    messages = await readable_messages(chat_messages(model, request))
+    _check_images(model, messages)
+    return await (rendered_chat if turn.path.rendered else native_chat)(turn, request, messages)
 
 
 def _with_chosen_tools(request: ChatRequest) -> ChatRequest:

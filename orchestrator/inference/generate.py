@@ -12,6 +12,7 @@ from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import GenerateRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.inference.attachments import readable
+from orchestrator.inference.enforcement import format_warnings
 from orchestrator.inference.errors import (
     CloudDisabled,
     MissingCapability,
@@ -42,6 +43,8 @@ from orchestrator.templates.errors import TemplateSyntaxError
 from orchestrator.templates.gotemplate import GoTemplate
 from orchestrator.templates.image_tags import check_image_counts
 from orchestrator.templates.prompt import render_insert
+
+THOUGHTLESS = "format: holds from the first token, so that no thought can come before it; /api/chat has both"
 
 
 @asynccontextmanager
@@ -162,11 +165,20 @@ async def _rendered_by_the_engine(turn: Turn, messages: Sequence[Message]) -> tu
 
 async def _answer(turn: Turn, request: GenerateRequest, prompt: Prompt, overflow: Overflow | None) -> Answer:
     parser = None if request.raw else _parser(turn, prompt.text)
+    warnings = (*prompt.warnings, *await _format_warnings(turn))
     call, overflow = await completion_call(turn, prompt, overflow, parser)
     items = turn.runner.complete(call)
     if not request.raw:
         items = _with_context(items, turn.runner, prompt.text)
-    return Answer(split(items, parser), overflow, prompt.warnings)
+    return Answer(split(items, parser), overflow, warnings)
+
+
+async def _format_warnings(turn: Turn) -> tuple[str, ...]:
+    """What does not hold of the format, and what had to give way to it."""
+    found = await format_warnings(turn.request.format, rendered=True)
+    if turn.request.format is not None and turn.think:
+        return (*found, THOUGHTLESS)
+    return found
 
 
 def _parser(turn: Turn, prompt: str) -> Parser | None:
