@@ -16,8 +16,9 @@ from tests.http_replay.transport import Server
 CASES = "http/transcripts.jsonl"
 
 WAITING = {
-    r"(oai-\w+|models|transcription)/.*": "the OpenAI dialect",
-    r"(body|method|path|slash|cors)/.*v1-(?!messages).*": "the OpenAI dialect",
+    r"oai-responses/.*": "responses",
+    r"body/.*v1-responses.*": "responses",
+    r"transcription/.*": "transcriptions",
     r"(pull|push)/.*": "the registry client",
     r"create/(from-absent-registry|result-load-broken)": "the registry client",
     r"create/quantize-(q4km|q4k)": "a llama-quantize, which the embedded engine has not",

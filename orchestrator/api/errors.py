@@ -27,6 +27,9 @@ from orchestrator.wire.json import dumps
 
 logger = logging.getLogger(__name__)
 
+ERROR_TYPE = web.RequestKey("error type", str)
+"""The media type of errors from here on, where a dialect makes a difference."""
+
 STATUSES: tuple[tuple[type[OrchestratorError], int], ...] = (
     (BadRequest, 400),
     (NotFound, 404),
@@ -100,7 +103,7 @@ class Dialect:
                 return await handler(request)
             except OrchestratorError as error:
                 log_hint(error)
-                return self.reply(error)
+                return self.reply(error, content_type=request.get(ERROR_TYPE, JSON))
 
         return answer
 

@@ -57,6 +57,7 @@ def daemon_process(
         "OLLAMA_MODELS": str(home / "models"),
         "OLLAMA_NO_CLOUD": "1",
         "HOME": str(home),
+        "ORCH_SSE_PING": "0",  # signs of life would stand between recorded events on a slow machine
     }
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(_NOT_INHERITED)}
     log = home / "serve.log"

@@ -20,11 +20,11 @@ from orchestrator.api.native.records import (
     debug_record,
     residency_record,
 )
-from orchestrator.api.native.warnings import request_warnings
 from orchestrator.api.replies import JSON, NDJSON, PLAIN_JSON
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered, stream_records
+from orchestrator.api.warnings import request_warnings
 from orchestrator.domain.formats import InvalidFormat
 from orchestrator.errors import EngineRefused, RunnerFailed
 from orchestrator.inference.chat import chat
@@ -35,6 +35,8 @@ from orchestrator.wire import native as wire
 
 CHAT = ChatShape()
 GENERATE = GenerateShape()
+
+_KEYS = wire.ChatRequest.known_names | wire.GenerateRequest.known_names | wire.Message.known_names
 
 _WHILE_GENERATING = (EngineRefused, RunnerFailed, PromptTooLong, ContextOverflow, InvalidFormat)
 """Errors of a generation: in place of a stream they go out as the stream would have, without a charset."""
@@ -71,7 +73,7 @@ def _asked(shape: Shape, body: wire.ChatRequest | wire.GenerateRequest, unknown:
         body.model,
         shape,
         wants_stream(body) and not body.debug_render_only,
-        request_warnings(unknown, body.options or {}),
+        request_warnings(unknown, body.options or {}, _KEYS),
     )
 
 

@@ -16,6 +16,7 @@ from orchestrator.api.openai.json_types import type_name
 from orchestrator.api.openai.messages import NoMessages, to_messages
 from orchestrator.domain.formats import JsonFormat, OutputFormat, UnknownFormat, parse_format
 from orchestrator.domain.requests import ChatRequest, EmbedRequest, GenerateRequest
+from orchestrator.domain.tool_choice import parse_tool_choice
 from orchestrator.errors import BadRequest
 from orchestrator.wire import openai as wire
 
@@ -68,6 +69,7 @@ def to_chat(body: wire.ChatCompletionRequest) -> ChatRequest:
         model=body.model,
         messages=to_messages(body.messages),
         tools=body.tools,
+        tool_choice=parse_tool_choice(body.tool_choice, parallel=body.parallel_tool_calls is not False),
         options=_chat_options(body),
         keep_alive=body.keep_alive,
         think=body.think if think is None else think,
@@ -98,8 +100,7 @@ def to_completion(body: wire.CompletionRequest) -> GenerateRequest:
 
 
 def to_embed(body: wire.EmbeddingRequest) -> EmbedRequest:
-    """The request of ``/v1/embeddings``."""
-    encoding(body)
+    """The request of ``/v1/embeddings``. Raises ``InvalidInputType``."""
     return EmbedRequest(
         model=body.model,
         texts=_inputs(body.input),
@@ -109,8 +110,13 @@ def to_embed(body: wire.EmbeddingRequest) -> EmbedRequest:
     )
 
 
-def encoding(body: wire.EmbeddingRequest) -> str:
-    """The form of the vectors: ``float`` or ``base64`` (case B016)."""
+def to_encoding(body: wire.EmbeddingRequest) -> str:
+    """The form of the vectors, ``float`` or ``base64`` (case B016), of a request that has an input.
+
+    Raises ``InvalidInput``, ``Unsupported``.
+    """
+    if body.input is None or body.input == []:
+        raise InvalidInput
     wanted = body.encoding_format.lower() or "float"
     if wanted not in ("float", "base64"):
         raise Unsupported(
@@ -211,8 +217,6 @@ def _format(wanted: wire.ResponseFormat | None) -> OutputFormat | UnknownFormat 
 
 def _inputs(value: Any) -> tuple[str | tuple[int, ...], ...]:
     match value:
-        case None | []:
-            raise InvalidInput
         case str():
             return (value,)
         case [int(), *_]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from orchestrator.api.openai.convert import encoding, to_embed
+from orchestrator.api.disclosures import warning_members
+from orchestrator.api.openai.convert import to_embed, to_encoding
 from orchestrator.api.openai.reading import read_request
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import Route
@@ -32,11 +33,12 @@ def routes(state: AppState) -> Iterable[Route]:
     """The route of this module."""
 
     async def post(request: web.Request) -> web.StreamResponse:
-        body = await read_request(request, wire.EmbeddingRequest)
-        reply = await embed(state.inference, to_embed(body))
-        members = embeddings(body.model, reply.vectors, reply.prompt_tokens, encoding(body))
+        asked = await read_request(request, wire.EmbeddingRequest, to_encoding)
+        reply = await embed(state.inference, to_embed(asked.body))
+        members = embeddings(asked.body.model, reply.vectors, reply.prompt_tokens, asked.wanted)
         if reply.texts_cut:
             members["inputs_truncated"] = reply.texts_cut
+        members |= warning_members(asked.warnings)
         return json_reply(members, content_type=PLAIN_JSON)
 
     return (Route("POST", "/v1/embeddings", post),)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.api.disclosures import disclosures
 from orchestrator.api.openai.arguments import arguments_text
-from orchestrator.domain.chunks import ToolCall, Usage
+from orchestrator.domain.chunks import Done, ToolCall, Usage
+from orchestrator.inference.reply import Generation, RenderedPrompt
+from orchestrator.wire.json import dumps
 
-FINGERPRINT = "fp_ollama"
+END = b"data: [DONE]\n\n"
+"""The last event of a stream that came to its end."""
 
 
 def usage_members(usage: Usage) -> dict[str, Any]:
@@ -43,3 +47,21 @@ def choices_usage(usages: Sequence[Usage]) -> Usage:
     first = usages[0]
     completion = sum(usage.completion_tokens for usage in usages)
     return Usage(first.prompt_tokens, first.cached_tokens, completion_tokens=completion)
+
+
+def debug_members(rendered: RenderedPrompt) -> dict[str, Any]:
+    """The ``_debug_info`` of a reply that shows a prompt."""
+    members: dict[str, Any] = {"rendered_template": rendered.prompt}
+    return members | ({"image_count": rendered.media_count} if rendered.media_count else {})
+
+
+def told(done: Done, source: Generation | None, warnings: Sequence[str]) -> dict[str, Any]:
+    """Our own members of the end of a reply; ``warnings`` are those of the request."""
+    if source is None:
+        return disclosures(done, None, warnings)
+    return disclosures(done, source.overflow, (*warnings, *source.warnings))
+
+
+def event(value: Mapping[str, Any]) -> bytes:
+    """One event of a stream."""
+    return b"data: " + dumps(value) + b"\n\n"

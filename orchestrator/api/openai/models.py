@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
+from orchestrator.api.errors import ERROR_TYPE
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import PARAMETER, Route
 from orchestrator.api.state import AppState
@@ -26,6 +27,7 @@ def routes(state: AppState) -> Iterable[Route]:
         return json_reply(wire.ModelList(data=cards or None), content_type=PLAIN_JSON)
 
     async def get_model(request: web.Request) -> web.StreamResponse:
+        request[ERROR_TYPE] = PLAIN_JSON
         text = request.match_info[PARAMETER]
         model = await state.models.open(_name(text))
         if model.config.remote_host and state.cloud_disabled:

@@ -1,16 +1,22 @@
-"""Request bodies of this dialect."""
+"""Requests of this dialect, read and converted."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from aiohttp import web
 
-from orchestrator.api.bodies import read
+from orchestrator.api.bodies import read_noting
+from orchestrator.api.errors import ERROR_TYPE
+from orchestrator.api.replies import PLAIN_JSON
+from orchestrator.api.warnings import request_warnings
 from orchestrator.errors import BadRequest
 from orchestrator.wire.model import MissingBody, Wire
 
 M = TypeVar("M", bound=Wire)
+R = TypeVar("R")
 
 
 class EmptyBody(BadRequest):
@@ -20,9 +26,27 @@ class EmptyBody(BadRequest):
         super().__init__("EOF")
 
 
-async def read_request(request: web.Request, model: type[M]) -> M:
-    """The body as ``model``. Raises ``EmptyBody``, and what ``bodies.read`` raises."""
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[M, R]):
+    """A request: as it came, and as what it was converted to."""
+
+    body: M
+    wanted: R
+    warnings: tuple[str, ...]
+    """What in the body has no effect."""
+
+
+async def read_request(request: web.Request, model: type[M], convert: Callable[[M], R]) -> Asked[M, R]:
+    """The body as ``model``, and as what ``convert`` makes of it.
+
+    Raises ``EmptyBody``, and what ``bodies.read`` and ``convert`` raise. Errors from then on are of another
+    media type, for they are the inference's, not those of the dialect.
+    """
     try:
-        return await read(request, model)
+        body, unknown = await read_noting(request, model)
     except MissingBody as error:
         raise EmptyBody from error
+    wanted = convert(body)
+    request[ERROR_TYPE] = PLAIN_JSON
+    options: dict[str, Any] = getattr(body, "options", None) or {}
+    return Asked(body, wanted, request_warnings(unknown, options, model.known_names))

@@ -6,16 +6,16 @@ Source: ``api-compat`` §3.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
-from orchestrator.api.disclosures import disclosures
-from orchestrator.api.openai.members import FINGERPRINT, choices_usage, usage_members
-from orchestrator.api.openai.records import END, Answer, Identity
+from orchestrator.api.openai.answers import Answer, Question
+from orchestrator.api.openai.identity import FINGERPRINT
+from orchestrator.api.openai.members import END, choices_usage, debug_members, told, usage_members
 from orchestrator.domain.chunks import Chunk, Done, Item, TokenLogprob, Usage
-from orchestrator.inference.reply import Overflow, RenderedPrompt
+from orchestrator.inference.reply import Generation, RenderedPrompt
 from orchestrator.wire.json import dumps
 
 _KIND = "text_completion"
@@ -24,21 +24,22 @@ _KIND = "text_completion"
 class TextEvents:
     """Writes the events of one reply; its choices follow one another."""
 
-    def __init__(self, identity: Identity, *, include_usage: bool = False, choices: int = 1) -> None:
-        self._prefix = dumps({"id": identity.id, "object": _KIND})[:-1] + b',"created":'
-        suffix: dict[str, Any] = {"model": identity.model, "system_fingerprint": FINGERPRINT}
-        if include_usage:
-            suffix["usage"] = usage_members(Usage())
-        self._suffix = dumps(suffix)[1:-1]
-        self._model = identity.model
-        self._include_usage = include_usage
-        self._last_choice = choices - 1
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._prefix = dumps({"id": question.identity.id, "object": _KIND})[:-1] + b',"created":'
+        self._names = {"model": question.identity.model, "system_fingerprint": FINGERPRINT}
+        usage = {"usage": usage_members(Usage())} if question.include_usage else {}
+        self._suffix = dumps({**self._names, **usage})[1:-1]
         self._index = 0
         self._usages: list[Usage] = []
         self._offset = 0
 
-    def encode(self, batch: Sequence[Item], overflow: Overflow | None = None) -> bytes:
-        """The events of ``batch``. A chunk of text alone takes the short way."""
+    def opening(self) -> bytes:
+        """An event without text."""
+        return self.encode([Chunk()])
+
+    def encode(self, batch: Sequence[Item], source: Generation | None = None) -> bytes:
+        """The events of ``batch`` of ``source``. A chunk of text alone takes the short way."""
         created = str(int(time.time())).encode()
         head = b"data: " + self._prefix + created + b',"choices":[{"text":'
         place = b',"index":' + str(self._index).encode() + b',"finish_reason":'
@@ -46,7 +47,7 @@ class TextEvents:
         out: list[bytes] = []
         for item in batch:
             if isinstance(item, Done):
-                out.append(head + b'""' + place + self._finish(item, overflow))
+                out.append(head + b'""' + place + self._finish(item, source))
                 out += self._ending(item, created)
             elif item.logprobs:
                 logprobs = dumps({"logprobs": self._logprobs(item)})[1:]
@@ -56,9 +57,9 @@ class TextEvents:
                 out.append(head + orjson.dumps(item.content) + tail)
         return b"".join(out)
 
-    def _finish(self, done: Done, overflow: Overflow | None) -> bytes:
+    def _finish(self, done: Done, source: Generation | None) -> bytes:
         """The end of a choice's last event, from the reason on."""
-        more = disclosures(done, overflow)
+        more = told(done, source, self._question.warnings)
         end = b"," + dumps(more)[1:] if more else b"}"
         return orjson.dumps(str(done.reason)) + b"}]," + self._suffix + end + b"\n\n"
 
@@ -72,35 +73,35 @@ class TextEvents:
         self._usages.append(done.usage)
         self._offset = 0
         self._index += 1
-        if self._index <= self._last_choice:
+        if self._index < self._question.choices:
             return []
-        if not self._include_usage:
+        if not self._question.include_usage:
             return [END]
-        usage = {
-            "choices": [],
-            "model": self._model,
-            "system_fingerprint": FINGERPRINT,
-            "usage": usage_members(choices_usage(self._usages)),
-        }
+        usage = {"choices": [], **self._names, "usage": usage_members(choices_usage(self._usages))}
         return [b"data: " + self._prefix + created + b"," + dumps(usage)[1:] + b"\n\n", END]
 
 
-def text_completion(identity: Identity, answers: Sequence[Answer]) -> dict[str, Any]:
-    """The whole reply, one choice per answer."""
-    return {
-        **identity.members(_KIND),
-        "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
-        "usage": usage_members(choices_usage([answer.done.usage for answer in answers])),
-        **disclosures(answers[-1].done, answers[-1].overflow),
-    }
+class TextForm:
+    """Completions."""
 
+    def events(self, question: Question) -> TextEvents:
+        return TextEvents(question)
 
-def rendered_text(identity: Identity, rendered: RenderedPrompt) -> dict[str, Any]:
-    """The reply to ``_debug_render_only``."""
-    info: dict[str, Any] = {"rendered_template": rendered.prompt}
-    choice: Mapping[str, Any] = {"text": "", "index": 0, "finish_reason": None}
-    usage = usage_members(Usage())
-    return {**identity.members(_KIND), "choices": [choice], "usage": usage, "_debug_info": info}
+    def whole(self, question: Question, answers: Sequence[Answer]) -> dict[str, Any]:
+        return {
+            **question.identity.members(_KIND),
+            "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
+            "usage": usage_members(choices_usage([answer.done.usage for answer in answers])),
+            **told(answers[-1].done, answers[-1].source, question.warnings),
+        }
+
+    def rendered(self, question: Question, prompt: RenderedPrompt) -> dict[str, Any]:
+        return {
+            **question.identity.members(_KIND),
+            "choices": [{"text": "", "index": 0, "finish_reason": None}],
+            "usage": usage_members(Usage()),
+            "_debug_info": debug_members(prompt),
+        }
 
 
 def logprob_columns(logprobs: Sequence[TokenLogprob], offset: int = 0) -> dict[str, Any]:

@@ -6,68 +6,44 @@ the text is prepared once per answer. Source: ``api-compat`` §2.6.
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from orchestrator.api.disclosures import disclosures
 from orchestrator.api.logprobs import logprob_members
-from orchestrator.api.openai.members import FINGERPRINT, choices_usage, tool_call_members, usage_members
+from orchestrator.api.openai.answers import Answer, Question
+from orchestrator.api.openai.members import (
+    END,
+    choices_usage,
+    debug_members,
+    event,
+    told,
+    tool_call_members,
+    usage_members,
+)
 from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, TokenLogprob, ToolCall, Usage
-from orchestrator.inference.reply import Overflow, RenderedPrompt
-from orchestrator.wire.json import dumps
+from orchestrator.inference.reply import Generation, RenderedPrompt
 
-END = b"data: [DONE]\n\n"
-
-_IDS = 999
 _TEXT = b'"\\u0000"'
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What all records of one reply have in common."""
-
-    id: str
-    created: int
-    model: str
-
-    @classmethod
-    def new(cls, prefix: str, model: str) -> Identity:
-        """A fresh one; ``model`` is the name as the client wrote it."""
-        return cls(f"{prefix}-{secrets.randbelow(_IDS)}", int(time.time()), model)
-
-    def members(self, kind: str) -> dict[str, Any]:
-        """The first members of a record."""
-        return {
-            "id": self.id,
-            "object": kind,
-            "created": self.created,
-            "model": self.model,
-            "system_fingerprint": FINGERPRINT,
-        }
 
 
 class ChatEvents:
     """Writes the events of one reply; its choices follow one another."""
 
-    def __init__(self, identity: Identity, *, include_usage: bool = False, choices: int = 1) -> None:
-        self._common = identity.members("chat.completion.chunk")
-        self._include_usage = include_usage
-        self._last_choice = choices - 1
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._common = question.identity.members("chat.completion.chunk")
         self._usages: list[Usage] = []
         self._begin(0)
 
-    def encode(self, batch: Sequence[Item], overflow: Overflow | None = None) -> bytes:
-        """The events of ``batch``. A chunk of text alone takes the short way."""
+    def encode(self, batch: Sequence[Item], source: Generation | None = None) -> bytes:
+        """The events of ``batch`` of ``source``. A chunk of text alone takes the short way."""
         out: list[bytes] = []
         head, tail, encode = self._head, self._tail, orjson.dumps
         for item in batch:
             if isinstance(item, Done):
-                out += self._finished(item, overflow)
+                out += self._finished(item, source)
             elif item.thinking or item.tool_calls or item.logprobs or not self._opened:
                 out += self._chunk(item)
             else:
@@ -97,16 +73,16 @@ class ChatEvents:
             return [self._event(delta | rest | {"reasoning": chunk.thinking}, chunk.logprobs)]
         return [self._event(delta | {"reasoning": chunk.thinking}, chunk.logprobs), self._event(rest)]
 
-    def _finished(self, done: Done, overflow: Overflow | None) -> list[bytes]:
+    def _finished(self, done: Done, source: Generation | None) -> list[bytes]:
         """The end of a choice, and behind the last one the end of all."""
         out = [] if self._opened else [self.opening()]
         finish = finish_reason(done.reason, called_tools=self._called_tools)
-        out.append(self._event({}, finish=finish, more=disclosures(done, overflow)))
+        out.append(self._event({}, finish=finish, more=told(done, source, self._question.warnings)))
         self._usages.append(done.usage)
-        if self._index < self._last_choice:
+        if self._index + 1 < self._question.choices:
             self._begin(self._index + 1)
             return out
-        if self._include_usage:
+        if self._question.include_usage:
             out.append(
                 event({**self._common, "choices": [], "usage": usage_members(choices_usage(self._usages))})
             )
@@ -126,47 +102,27 @@ class ChatEvents:
         return event({**self._common, "choices": [choice], **(more or {})})
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One whole answer."""
+class ChatForm:
+    """Chat completions."""
 
-    items: Sequence[Item]
-    overflow: Overflow | None = None
+    def events(self, question: Question) -> ChatEvents:
+        return ChatEvents(question)
 
-    @property
-    def done(self) -> Done:
-        """How it ended."""
-        return next((item for item in self.items if isinstance(item, Done)), Done(DoneReason.STOP))
+    def whole(self, question: Question, answers: Sequence[Answer]) -> dict[str, Any]:
+        return {
+            **question.identity.members("chat.completion"),
+            "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
+            "usage": usage_members(choices_usage([answer.done.usage for answer in answers])),
+            **told(answers[-1].done, answers[-1].source, question.warnings),
+        }
 
-    @property
-    def chunks(self) -> list[Chunk]:
-        """What it is made of."""
-        return [item for item in self.items if isinstance(item, Chunk)]
-
-
-def completion(identity: Identity, answers: Sequence[Answer]) -> dict[str, Any]:
-    """The whole reply to a chat completion, one choice per answer."""
-    return {
-        **identity.members("chat.completion"),
-        "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
-        "usage": usage_members(choices_usage([answer.done.usage for answer in answers])),
-        **disclosures(answers[-1].done, answers[-1].overflow),
-    }
-
-
-def rendered_completion(identity: Identity, rendered: RenderedPrompt) -> dict[str, Any]:
-    """The reply to ``_debug_render_only``."""
-    info: dict[str, Any] = {"rendered_template": rendered.prompt}
-    if rendered.media_count:
-        info["image_count"] = rendered.media_count
-    choice = {"index": 0, "message": {"role": "", "content": ""}, "finish_reason": None}
-    usage = usage_members(Usage())
-    return {**identity.members("chat.completion"), "choices": [choice], "usage": usage, "_debug_info": info}
-
-
-def event(value: Mapping[str, Any]) -> bytes:
-    """One event of a stream."""
-    return b"data: " + dumps(value) + b"\n\n"
+    def rendered(self, question: Question, prompt: RenderedPrompt) -> dict[str, Any]:
+        return {
+            **question.identity.members("chat.completion"),
+            "choices": [{"index": 0, "message": {"role": "", "content": ""}, "finish_reason": None}],
+            "usage": usage_members(Usage()),
+            "_debug_info": debug_members(prompt),
+        }
 
 
 def finish_reason(reason: DoneReason, *, called_tools: bool) -> str:

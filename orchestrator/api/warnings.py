@@ -7,15 +7,17 @@ from difflib import get_close_matches
 from typing import Any
 
 from orchestrator.domain.options import OPTION_NAMES
-from orchestrator.wire import native as wire
-
-_KEYS = wire.ChatRequest.known_names | wire.GenerateRequest.known_names | wire.Message.known_names
 
 
-def request_warnings(unknown: Sequence[str], options: Mapping[str, Any]) -> tuple[str, ...]:
-    """One text for each of the ``unknown`` keys, and for each option there is none of (case B067)."""
+def request_warnings(
+    unknown: Sequence[str], options: Mapping[str, Any], known: Collection[str]
+) -> tuple[str, ...]:
+    """One text for each of the ``unknown`` keys, and for each option there is none of (case B067).
+
+    ``known`` are the keys that may have been meant.
+    """
     strange = (name for name in options if name not in OPTION_NAMES)
-    return (*_ignored("key", unknown, _KEYS), *_ignored("option", strange, OPTION_NAMES))
+    return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES))
 
 
 def _ignored(what: str, names: Iterable[str], known: Collection[str]) -> Iterable[str]:
