@@ -39,25 +39,28 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
         await inference.scheduler.unload(model.files.key)
         yield Residency(DoneReason.UNLOAD)
         return
-    async with turn_of(inference, request, model) as (turn, lease):
+    async with turn_of(inference, request, model) as (turn, request, lease):
         load_duration_ns = time.perf_counter_ns() - started_ns
         if not request.messages:
             yield Residency(DoneReason.LOAD)
             return
-        prepared = await prepared_answer(turn)
+        prepared = await prepared_answer(turn, request)
         if isinstance(prepared, RenderedPrompt):
             yield prepared
             return
+        warnings = await format_warnings(request.format, rendered=turn.path.rendered)
         items = inference.watched(prepared.items, lease)
         async with aclosing(items):  # type: ignore[type-var]
-            yield Generation(items, started_ns, load_duration_ns, prepared.overflow, prepared.warnings)
+            yield Generation(
+                items, started_ns, load_duration_ns, prepared.overflow, (*prepared.warnings, *warnings)
+            )
 
 
 @asynccontextmanager
 async def turn_of(
     inference: Inference, request: ChatRequest, model: Model
-) -> AsyncIterator[tuple[Turn[ChatRequest], Lease]]:
-    """``request``, checked, with a runner that is held until the context is left."""
+) -> AsyncIterator[tuple[Turn, ChatRequest, Lease]]:
+    """``request`` as it is understood, with a runner that is held until the context is left."""
     if model.config.remote_host:
         raise CloudDisabled
     path = choose_path(model, inference.go_template)
@@ -78,14 +81,13 @@ async def turn_of(
             shift=spec.shift,
             narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
         )
-        yield turn, lease
+        yield turn, request, lease
 
 
-async def prepared_answer(turn: Turn[ChatRequest]) -> Prepared:
+async def prepared_answer(turn: Turn, request: ChatRequest) -> Prepared:
     """The answer that is about to start, or its prompt when only that was wanted."""
-    request, model = turn.request, turn.model
-    messages = await readable_messages(chat_messages(model, request))
-    _check_images(model, messages)
+    messages = await readable_messages(chat_messages(turn.model, request))
+    _check_images(turn.model, messages)
     return await (rendered_chat if turn.path.rendered else native_chat)(turn, request, messages)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.api.anthropic.conversation import to_messages
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.domain.think import Think
+from orchestrator.domain.tool_choice import AUTO, InvalidToolChoice, ToolChoice, ToolUse
 from orchestrator.domain.tools import InvalidTool, Tool, parse_tool
 from orchestrator.errors import BadRequest
 from orchestrator.wire import anthropic as wire
@@ -69,6 +70,22 @@ def to_think(thinking: wire.Thinking | None, config: wire.OutputConfig | None) -
     return None if level is None else Think(True, level)
 
 
+def to_tool_choice(value: Any) -> ToolChoice:
+    """Whether tools shall be called, and which. Raises ``InvalidToolChoice``."""
+    if value is None:
+        return AUTO
+    kind = value.get("type") if isinstance(value, Mapping) else value
+    parallel = not (isinstance(value, Mapping) and value.get("disable_parallel_tool_use"))
+    match kind, value:
+        case "auto" | "none", _:
+            return ToolChoice(ToolUse(kind), parallel=parallel)
+        case "any", _:
+            return ToolChoice(ToolUse.REQUIRED, parallel=parallel)
+        case "tool", {"name": str(name)}:
+            return ToolChoice(ToolUse.REQUIRED, name, parallel=parallel)
+    raise InvalidToolChoice('tool_choice must have the type "auto", "any", "none", or "tool" with a name')
+
+
 def _chat(body: wire.MessagesRequest | wire.CountTokensRequest, options: dict[str, Any]) -> ChatRequest:
     if not body.messages:
         raise InvalidRequest("messages is required")
@@ -79,6 +96,7 @@ def _chat(body: wire.MessagesRequest | wire.CountTokensRequest, options: dict[st
         think_if_able=True,
         messages=to_messages(body.system, body.messages),
         tools=tuple(_tools(body.tools)),
+        tool_choice=to_tool_choice(body.tool_choice),
     )
 
 

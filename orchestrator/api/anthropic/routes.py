@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.api.anthropic import messages
+from orchestrator.api.anthropic import count_tokens, messages
 from orchestrator.api.anthropic.errors import ANTHROPIC
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 
-_MODULES = (messages,)
+_MODULES = (messages, count_tokens)
 
 
 def anthropic_routes(state: AppState) -> tuple[Route, ...]:
