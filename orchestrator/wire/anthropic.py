@@ -41,6 +41,8 @@ class ContentBlock(Wire):
     is_error: OmitEmpty[bool] = False
     thinking: OmitNone[str | None] = None
     signature: OmitEmpty[str] = ""
+    cache_control: OmitNone[Any] = None
+    """Accepted everywhere: what engines cache, they decide by themselves."""
 
 
 class Message(Wire):
@@ -57,6 +59,7 @@ class Tool(Wire):
     name: str = ""
     description: OmitEmpty[str] = ""
     input_schema: OmitNone[Any] = None
+    cache_control: OmitNone[Any] = None
 
 
 class Thinking(Wire):

@@ -7,7 +7,6 @@ per result. Source: ``api-compat`` §8.2.
 from __future__ import annotations
 
 import binascii
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +16,9 @@ from orchestrator.domain.requests import Message
 from orchestrator.errors import BadRequest
 from orchestrator.wire import anthropic as wire
 
-logger = logging.getLogger(__name__)
-
+_READ = frozenset(
+    {"text", "image", "thinking", "tool_use", "tool_result", "server_tool_use", "web_search_tool_result"}
+)
 WEB_SEARCH_RESULT = "web_search_result"
 WEB_SEARCH_ERROR = "web_search_tool_result_error"
 
@@ -37,6 +37,12 @@ def to_messages(system: Any, turns: Sequence[wire.Message]) -> tuple[Message, ..
 def system_text(system: Any) -> str:
     """The system prompt: a text, or the texts of its blocks; whatever else it is counts for nothing."""
     return system if isinstance(system, str) else _joined_texts(system)
+
+
+def unread_blocks(turns: Sequence[wire.Message]) -> tuple[str, ...]:
+    """One text for each type of block that no model here reads, and that is left out."""
+    kinds = dict.fromkeys(block.type for turn in turns for block in turn.content)
+    return tuple(f'content blocks of type "{kind}" were left out' for kind in kinds if kind not in _READ)
 
 
 def _messages(turn: wire.Message) -> Iterator[Message]:
@@ -67,10 +73,6 @@ def _message(turn: wire.Message) -> Message:
                 calls.append(_call(block))
             case "thinking":
                 thinking = block.thinking or ""
-            case "tool_result" | "web_search_tool_result":
-                pass
-            case kind:
-                logger.warning("a content block of type %r was left out: no model reads it", kind)
     return Message(turn.role.lower(), "".join(texts), thinking, tuple(images), tuple(calls))
 
 

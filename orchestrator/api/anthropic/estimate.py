@@ -6,7 +6,6 @@ A token is taken for four bytes. Source: ``api-compat`` §8.4.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from orchestrator.api.anthropic.conversation import system_text
 from orchestrator.domain.prompt_json import compact
@@ -43,10 +42,5 @@ def _block_text(block: wire.ContentBlock) -> str:
         case "thinking":
             return block.thinking or ""
         case "tool_use" | "tool_result":
-            return compact(_members(block))
+            return compact({k: v for k, v in block.model_dump().items() if k != "cache_control"})
     return ""
-
-
-def _members(block: wire.ContentBlock) -> dict[str, Any]:
-    members: dict[str, Any] = block.model_dump()
-    return members

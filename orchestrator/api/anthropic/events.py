@@ -24,10 +24,9 @@ import orjson
 from orchestrator.api.anthropic.ending import stop_members, usage_members
 from orchestrator.api.anthropic.message import MessageFrame, signature
 from orchestrator.api.anthropic.searches import failed_search
-from orchestrator.api.disclosures import disclosures
 from orchestrator.domain.chunks import Chunk, Done, Item, ToolCall
 from orchestrator.inference.output import new_call_id
-from orchestrator.inference.reply import Overflow
+from orchestrator.inference.reply import Generation
 from orchestrator.wire.json import dumps
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -52,9 +51,9 @@ class _Open:
 class Events:
     """Writes the events of one message."""
 
-    def __init__(self, frame: MessageFrame, overflow: Overflow | None = None) -> None:
+    def __init__(self, frame: MessageFrame, source: Generation | None = None) -> None:
         self._frame = frame
-        self._overflow = overflow
+        self._source = source
         self._out: list[bytes] = []
         self._started = False
         self._index = 0
@@ -138,7 +137,7 @@ class Events:
                 self._put_start(block)
                 self._put_stop()
         ending = stop_members(done, self._frame.stops, calls_tool=bool(self._called))
-        told = disclosures(done, self._overflow)
+        told = self._frame.disclosures(done, self._source)
         self._put("message_delta", delta=ending, usage=usage_members(done.usage), **told)
         self._put("message_stop")
 

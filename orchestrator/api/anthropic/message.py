@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.api.anthropic import convert
 from orchestrator.api.anthropic.estimate import estimated_tokens
-from orchestrator.domain.chunks import ToolCall
+from orchestrator.api.disclosures import disclosures
+from orchestrator.domain.chunks import Done, ToolCall
+from orchestrator.inference.reply import Generation
 from orchestrator.wire import anthropic as wire
 
 
@@ -32,9 +35,11 @@ class MessageFrame:
     """A call of ``web_search`` is for the server."""
     estimate: int = 1
     """What the prompt is taken to cost before the engine has counted."""
+    warnings: tuple[str, ...] = ()
+    """What of the request has no effect."""
 
     @classmethod
-    def of(cls, body: wire.MessagesRequest) -> MessageFrame:
+    def of(cls, body: wire.MessagesRequest, warnings: Iterable[str] = ()) -> MessageFrame:
         """The frame of the reply to a request."""
         return cls(
             model=body.model,
@@ -42,12 +47,19 @@ class MessageFrame:
             signed=convert.wants_thoughts(body),
             searches=convert.offers_web_search(body.tools),
             estimate=estimated_tokens(body) if body.stream else 1,
+            warnings=tuple(warnings),
         )
 
     @property
     def members(self) -> dict[str, Any]:
         """The members that every form begins with."""
         return {"id": self.id, "type": "message", "role": "assistant", "model": self.model}
+
+    def disclosures(self, done: Done, source: Generation | None) -> dict[str, Any]:
+        """Members of the end that tell what of the request was left out."""
+        if source is None:
+            return disclosures(done, None, self.warnings)
+        return disclosures(done, source.overflow, (*self.warnings, *source.warnings))
 
     def is_search(self, call: ToolCall) -> bool:
         """Whether a call is for the server, not for the client."""

@@ -7,12 +7,13 @@ from typing import Any
 
 from aiohttp import web
 
+from orchestrator.api.anthropic.conversation import unread_blocks
 from orchestrator.api.anthropic.convert import to_chat
 from orchestrator.api.anthropic.errors import ANTHROPIC, error_event
 from orchestrator.api.anthropic.events import PING, Events
 from orchestrator.api.anthropic.message import MessageFrame
 from orchestrator.api.anthropic.whole import whole_message
-from orchestrator.api.bodies import read
+from orchestrator.api.bodies import read_noting
 from orchestrator.api.disclosures import truncation_headers
 from orchestrator.api.errors import NATIVE, log_hint
 from orchestrator.api.events import LifeSign, stream_events
@@ -20,13 +21,14 @@ from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered
-from orchestrator.domain.chunks import Done, Item
+from orchestrator.api.warnings import request_warnings
+from orchestrator.domain.chunks import Done
 from orchestrator.domain.names import ModelReference, Source
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.errors import OrchestratorError
 from orchestrator.inference.chat import chat
 from orchestrator.inference.errors import CloudDisabled
-from orchestrator.inference.reply import Generation, Overflow, Reply, Residency
+from orchestrator.inference.reply import Generation, Residency
 from orchestrator.inference.service import Inference
 from orchestrator.wire import anthropic as wire
 
@@ -37,10 +39,12 @@ def routes(state: AppState) -> Iterable[Route]:
     """The route of this module."""
 
     async def post(request: web.Request) -> web.StreamResponse:
-        body = await read(request, wire.MessagesRequest)
+        body, unknown = await read_noting(request, wire.MessagesRequest)
         if _is_remote(body.model):
             return NATIVE.reply(CloudDisabled())  # Ollama refuses these before any dialect is spoken
-        wanted, frame = to_chat(body), MessageFrame.of(body)
+        wanted = to_chat(body)
+        warnings = request_warnings(unknown, {}, wire.MessagesRequest.known_names)
+        frame = MessageFrame.of(body, (*warnings, *unread_blocks(body.messages)))
         headers = dict(_STREAM_HEADERS) if body.stream else {}
         try:
             if not body.stream:
@@ -66,35 +70,28 @@ async def _streamed(
     inference: Inference, wanted: ChatRequest, frame: MessageFrame, headers: dict[str, str]
 ) -> AsyncIterator[bytes]:
     async with chat(inference, wanted) as reply:
-        items, overflow = _items(reply)
-        headers |= truncation_headers(overflow)
-        events = Events(frame, overflow)
-        async for batch in items:
-            if record := events.encode(batch):
-                yield record
+        match reply:
+            case Residency(reason):
+                yield Events(frame).encode([Done(reason)])  # there was no content at all
+            case Generation(items):
+                headers |= truncation_headers(reply.overflow)
+                events = Events(frame, reply)
+                async for batch in items:
+                    if record := events.encode(batch):
+                        yield record
 
 
 async def _whole(
     inference: Inference, wanted: ChatRequest, frame: MessageFrame, headers: dict[str, str]
 ) -> dict[str, Any]:
     async with chat(inference, wanted) as reply:
-        items, overflow = _items(reply)
-        headers |= truncation_headers(overflow)
-        return whole_message(frame, await gathered(items), overflow)
-
-
-def _items(reply: Reply) -> tuple[AsyncIterator[Any], Overflow | None]:
-    """What a reply is made of; a request without any content only loads the model."""
-    match reply:
-        case Generation(items, overflow=overflow):
-            return items, overflow
-        case Residency(reason):
-            return _once(Done(reason)), None
-    raise AssertionError("a prompt was not asked for")
-
-
-async def _once(item: Item) -> AsyncIterator[list[Item]]:
-    yield [item]
+        match reply:
+            case Residency(reason):
+                return whole_message(frame, [Done(reason)])
+            case Generation(items):
+                headers |= truncation_headers(reply.overflow)
+                return whole_message(frame, await gathered(items), reply)
+    raise AssertionError("nobody asked for a prompt")
 
 
 def _is_remote(model: str) -> bool:
