@@ -53,15 +53,16 @@ class GenericToolParser(ScriptedParser):
     def script(self) -> Script[None]:
         self.careful, self.keeps_end = False, True
         if not self._is_bare:
+            yield from self.bare_calls()
             yield from self.tagged_calls()
             return
-        yield (opening := Opening(self._tag, after_blank=True))
-        if opening.tag is None:
-            return
-        self.out.content.add(opening.blank)
         if self._tag == BRACE:
-            yield from self.bare_objects()
+            yield from self.bare_calls()
         else:
+            yield (opening := Opening(BRACKET, after_blank=True))
+            if opening.tag is None:
+                return
+            self.out.content.add(opening.blank)
             yield from self.block_of_calls("")
         if self.careful:
             yield self.content(NO_TAGS)
@@ -72,14 +73,28 @@ class GenericToolParser(ScriptedParser):
         self.drop_held()
         self.out.call(*calls)
 
-    def bare_objects(self) -> Script[None]:
-        """One object after the other, as long as they are calls; the first brace has come."""
-        brace: str | None = BRACE
+    def bare_calls(self) -> Script[None]:
+        """Objects at the beginning of the output, alone or in a list, as long as they are calls.
+
+        Models write them so even where the template has a tag for calls (case B018).
+        """
+        brackets = (BRACE,) if self._tag.startswith(BRACKET) else (BRACE, BRACKET)
+        yield (opening := Opening(*brackets, after_blank=True))
+        brace, lead = opening.tag, ""
+        if brace == BRACKET:
+            yield (inner := Opening(BRACE, after_blank=True))
+            brace, lead = inner.tag, BRACKET + inner.blank
+        if self._tag == BRACE:
+            self.out.content.add(opening.blank)
+        else:
+            lead = opening.blank + lead
+        if brace is None:
+            self.more_content(lead)
         while brace:
-            if not (yield from self.object_outside("")):
+            if not (yield from self.object_outside(lead)):
                 return
-            yield (opening := Opening(BRACE))
-            brace = opening.tag
+            yield (next_one := Opening(BRACE))
+            brace, lead = next_one.tag, ""
 
     def object_outside(self, blank: str) -> Script[bool]:
         """An object that no tag belongs to. Gives whether it was a call."""
