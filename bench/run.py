@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.run [name …]
 
-Names: startup, version, relay, chats, latency, streams, cold. Without names, all of them.
+Names: startup, version, relay, messages, chats, latency, streams, cold. Without names, all of them.
 """
 
 from __future__ import annotations
@@ -71,6 +71,22 @@ def relay() -> Iterator[Row]:
             lines += served.address.post("/api/chat", chat).count(b"\n")
         rate = lines / (served.cpu_s() - before)
         yield f"relayed tokens per CPU-second, {kind} chat", f"{rate:,.0f}", "≥ 150,000"
+
+
+def messages() -> Iterator[Row]:
+    for served, kind in _both_paths():
+        body = {
+            "model": MODEL,
+            "messages": [{"role": "user", "content": "x"}],
+            "max_tokens": 40_000,
+            "stream": True,
+        }
+        served.address.post("/v1/messages", body)
+        before, events = served.cpu_s(), 0
+        for _ in range(10):
+            events += served.address.post("/v1/messages", body).count(b'"text_delta"')
+        rate = events / (served.cpu_s() - before)
+        yield f"relayed tokens per CPU-second, {kind} messages", f"{rate:,.0f}", "≥ 80,000"
 
 
 def chats() -> Iterator[Row]:
@@ -167,7 +183,7 @@ def cold() -> Iterator[Row]:
 
 
 BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
-    bench.__name__: bench for bench in (startup, version, relay, chats, latency, streams, cold)
+    bench.__name__: bench for bench in (startup, version, relay, messages, chats, latency, streams, cold)
 }
 
 
