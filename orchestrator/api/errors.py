@@ -23,6 +23,7 @@ from orchestrator.errors import (
     QueueFull,
     RequestCanceled,
 )
+from orchestrator.inference.search import SearchFailed
 from orchestrator.wire.json import dumps
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class NotAvailable(OrchestratorError):
 def status_of(error: OrchestratorError) -> int:
     """The HTTP status of an error."""
     match error:
-        case EngineRefused():
+        case EngineRefused() | SearchFailed():
             return error.status
         case BodyTooLarge():
             return 413

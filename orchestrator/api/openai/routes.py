@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from orchestrator.api.openai import chat, completions, embeddings, models
 from orchestrator.api.openai.errors import OPENAI
+from orchestrator.api.openai.responses import route as responses
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 
-_MODULES = (chat, completions, embeddings, models)
+_MODULES = (chat, completions, responses, embeddings, models)
 
 
 def openai_routes(state: AppState) -> tuple[Route, ...]:

@@ -1,0 +1,116 @@
+"""The JSON of OpenAI's Responses, as far as its clients send it. Source: ``api-compat`` §6."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from orchestrator.wire.model import Wire
+from orchestrator.wire.native import Int, KeepAliveField
+from orchestrator.wire.openai import Reasoning
+
+
+class ResponseTool(Wire):
+    """A tool, or a group of tools with a name before theirs (``namespace``)."""
+
+    type: str = ""
+    name: str = ""
+    description: str | None = None
+    strict: bool | None = None
+    parameters: Any = None
+    tools: list[ResponseTool] | None = None
+    """The members of a namespace."""
+
+
+class TextFormat(Wire):
+    """The form of the text in a reply."""
+
+    type: str = ""
+    name: str = ""
+    description: str = ""
+    strict: bool | None = None
+    schema_: Any = Field(None, alias="schema")
+
+
+class TextSettings(Wire):
+    """How the text of a reply shall be."""
+
+    format: TextFormat | None = None
+    verbosity: Any = None
+
+
+class ResponsesRequest(Wire):
+    """Body of ``/v1/responses``."""
+
+    model: str = ""
+    input: Any = None
+    """Text, or a list of items."""
+    instructions: str | None = None
+    max_output_tokens: Int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    reasoning: Reasoning | None = None
+    text: TextSettings | None = None
+    tools: list[ResponseTool] = []
+    tool_choice: Any = None
+    parallel_tool_calls: bool | None = None
+    max_tool_calls: Int | None = None
+    stream: bool = False
+    stream_options: Any = None
+    truncation: str = ""
+    background: bool = False
+    include: list[str] = []
+    top_logprobs: Int = 0
+    previous_response_id: str | None = None
+    store: bool | None = None
+    conversation: Any = None
+    prompt: Any = None
+    options: dict[str, Any] | None = None
+    keep_alive: KeepAliveField = None
+    metadata: Any = None
+    prompt_cache_key: Any = None
+    prompt_cache_retention: Any = None
+    safety_identifier: Any = None
+    service_tier: Any = None
+    user: Any = None
+    client_metadata: Any = None
+
+
+class InputMessage(Wire):
+    """An input item that is a message."""
+
+    role: str = ""
+    content: Any = None
+    """Text, or a list of parts."""
+
+
+class InputReasoning(Wire):
+    """An input item that gives an earlier thought back."""
+
+    encrypted_content: str = ""
+
+
+class InputFunctionCall(Wire):
+    """An input item that gives an earlier call back."""
+
+    call_id: str = ""
+    name: str = ""
+    namespace: str = ""
+    arguments: str = ""
+
+
+class InputFunctionCallOutput(Wire):
+    """An input item with what a call has brought."""
+
+    call_id: str = ""
+    output: Any = None
+    """Text, or a list of parts."""
+
+
+class InputPart(Wire):
+    """A part of a message or of a call's output."""
+
+    type: str = ""
+    text: str = ""
+    image_url: str = ""
