@@ -6,7 +6,7 @@ Source: ``parsers`` §7.
 from __future__ import annotations
 
 from orchestrator.parsers.scripted import Script, ScriptedParser
-from orchestrator.parsers.steps import Flow, Opening, SkipBlank
+from orchestrator.parsers.steps import Opening, SkipBlank, Thought
 from orchestrator.parsers.text import Tags
 
 
@@ -25,5 +25,5 @@ class GenericThinkingParser(ScriptedParser):
             if opening.tag is None:
                 return
         yield SkipBlank()
-        yield Flow(self.out.thinking, self._closing)
+        yield Thought(self.out.thinking, self._closing)
         yield SkipBlank()

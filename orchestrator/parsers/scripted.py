@@ -13,7 +13,7 @@ from orchestrator.domain.tools import Tool
 from orchestrator.parsers.base import Parsed
 from orchestrator.parsers.declared import DeclaredTools
 from orchestrator.parsers.output import Output, Sink
-from orchestrator.parsers.steps import Block, Flow, Opening, SkipBlank, Step
+from orchestrator.parsers.steps import Block, Flow, Opening, SkipBlank, Step, Thought
 from orchestrator.parsers.text import BLANK, NO_TAGS, Tags
 
 logger = logging.getLogger(__name__)
@@ -120,9 +120,9 @@ class ScriptedParser:
         held, self._held = self._held, ""
         return Flow(self.out.content, tags, careful=self.careful, keeps_end=self.keeps_end, held=held)
 
-    def thinking(self, tags: Tags, sink: Sink | None = None) -> Flow:
-        """Thinking up to a tag, without the white space around it."""
-        return Flow(sink or self.out.thinking, tags, careful=True, keeps_end=False)
+    def thinking(self, tags: Tags, sink: Sink | None = None) -> Thought:
+        """Thinking up to a tag that is not quoted, without the white space around it."""
+        return Thought(sink or self.out.thinking, tags, careful=True, keeps_end=False)
 
     def drop_opening(self, tag: str) -> Script[bool]:
         """Drop ``tag`` at this place, and white space around it. Gives whether it was there."""

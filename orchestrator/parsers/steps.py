@@ -6,11 +6,16 @@ than it must. It keeps what it found in its attributes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from orchestrator.parsers.output import Sink
 from orchestrator.parsers.text import BLANK, NO_TAGS, Tags
+
+
+_TICK = "`"
+_TICKS_AND_LINES = re.compile("`+|\n|[^`\n]+")
 
 
 class Step:
@@ -95,6 +100,83 @@ class Flow(Step):
             self.sink.add(body)
         if len(body) < len(text):
             self._held.append(text[len(body) :])
+
+
+class Thought(Flow):
+    """Lets a thought flow until a tag comes that is not quoted.
+
+    A model that thinks about its own tags writes them as code: a tag counts as quoted within a pair of single
+    back-ticks on one line, the second of them right behind the tag (case B050).
+    """
+
+    def __init__(
+        self, sink: Sink, tags: Tags = NO_TAGS, *, careful: bool = False, keeps_end: bool = True
+    ) -> None:
+        super().__init__(sink, tags, careful=careful, keeps_end=keeps_end)
+        self.stirs = Tags(_TICK, *tags.all).stirs
+        self._code = _InlineCode()
+
+    def take(self, text: str) -> str | None:
+        text, self._partial = self._partial + text, ""
+        at = 0
+        while match := self._tags.search(text, at):
+            self._flow(text[at : match.start()])
+            if self._code.is_open:
+                behind = text[match.end() : match.end() + 2]
+                if behind in ("", _TICK):
+                    self._partial, self.idle = text[match.start() :], False
+                    return None
+                if behind[0] == _TICK != behind[1]:
+                    self._flow(match.group())
+                    at = match.end()
+                    continue
+            self.tag, self.blank = match.group(), "".join(self._held)
+            return text[match.end() :]
+        cut = len(text) - self._tags.partial(text[at:])
+        self._flow(text[at:cut])
+        self._partial = text[cut:]
+        self.idle = not (self._partial or self._held or self._code.is_open or self._code.is_unclear)
+        return None
+
+    def end(self) -> str:
+        match = self._tags.match(self._partial)
+        if match is None or match.end() < len(self._partial):
+            return super().end()
+        self.tag, self.blank = match.group(), "".join(self._held)
+        return ""
+
+    def _flow(self, text: str) -> None:
+        self._code.see(text)
+        self._pass(text)
+
+
+class _InlineCode:
+    """Whether a text is within code between single back-ticks, as far as it was seen."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._run = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next character would be code."""
+        return self._is_open != (self._run == 1)
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether more back-ticks would change what the last ones mean."""
+        return self._run > 0
+
+    def see(self, text: str) -> None:
+        """Go on over ``text``."""
+        if not (self._is_open or self._run or _TICK in text):
+            return
+        for part in _TICKS_AND_LINES.findall(text):
+            if part[0] == _TICK:
+                self._run += len(part)
+                continue
+            self._is_open = self.is_open and part[0] != "\n"
+            self._run = 0
 
 
 class Opening(Step):

@@ -285,16 +285,11 @@ def test_a_call_is_announced_only_when_it_cannot_be_withdrawn(name: str) -> None
     assert started.close().calls
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("qwen3-thinking", "The tag `</think>` ends it.</think> Yes."),
-        ("deepseek3", "The tag `</think>` ends it.</think> Yes."),
-        ("glm-4.7", "The tag `</think>` ends it.</think> Yes."),
-    ],
-)
-def test_the_first_closing_tag_ends_a_thought(name: str, text: str) -> None:  # case B050
-    assert made(name, text, ON) == ("` ends it.</think> Yes.", "The tag `", [])
+@pytest.mark.parametrize("name", ["qwen3-thinking", "deepseek3", "glm-4.7", "qwen3.5"])
+def test_the_first_closing_tag_that_is_not_quoted_ends_a_thought(name: str) -> None:  # case B050
+    text = "The tag `</think>` ends it.</think> Yes, `</think>` does.</think>"
+    thought = "The tag `</think>` ends it."
+    assert made(name, text, ON) == ("Yes, `</think>` does.</think>", thought, [])
 
 
 # smaller decisions of single families

@@ -60,10 +60,10 @@ def test_a_thought_that_the_prompt_has_opened_is_no_content() -> None:  # case B
         assert total(parser(inside=True), text) == {"thinking": text, "content": "", "calls": []}
 
 
-def test_the_first_closing_tag_ends_a_thought() -> None:  # case B050
-    found = total(parser(), "<think>The tag `</think>` ends it.</think> Yes.")
-    assert found["thinking"] == "The tag `"
-    assert found["content"] == "` ends it.</think> Yes."
+def test_the_first_closing_tag_that_is_not_quoted_ends_a_thought() -> None:  # case B050
+    found = total(parser(), "<think>The tag `</think>` ends it.</think> Yes.</think>")
+    assert found["thinking"] == "The tag `</think>` ends it."
+    assert found["content"] == "Yes.</think>"
 
 
 def test_after_the_thought_a_schema_may_begin() -> None:  # case B055
