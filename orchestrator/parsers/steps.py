@@ -13,7 +13,6 @@ from typing import Any
 from orchestrator.parsers.output import Sink
 from orchestrator.parsers.text import BLANK, NO_TAGS, Tags
 
-
 _TICK = "`"
 _TICKS_AND_LINES = re.compile("`+|\n|[^`\n]+")
 
