@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from orchestrator.api.errors import BodyTooLarge, BodyTooSlow
+from orchestrator.api.compression import Undecompressable, unpacked
+from orchestrator.api.errors import BodyTooLarge, BodyTooSlow, OutsideDialect
 from orchestrator.errors import RequestCanceled
 from orchestrator.wire.model import Wire, decode_body
 
@@ -25,9 +26,20 @@ async def read(request: web.Request, model: type[M]) -> M:
     return body
 
 
-async def read_noting(request: web.Request, model: type[M]) -> tuple[M, tuple[str, ...]]:
-    """The same, and the keys that ``model`` does not know."""
-    return decode_body(await read_body(request), model)
+async def read_noting(
+    request: web.Request, model: type[M], *, packed: bool = False
+) -> tuple[M, tuple[str, ...]]:
+    """The same, and the keys that ``model`` does not know; ``packed`` bodies may be compressed.
+
+    Raises ``OutsideDialect`` for one that is badly compressed.
+    """
+    raw = await read_body(request)
+    if packed and request.headers.get("Content-Encoding") == "zstd":
+        try:
+            raw = await asyncio.to_thread(unpacked, raw)
+        except Undecompressable as error:
+            raise OutsideDialect(error) from error
+    return decode_body(raw, model)
 
 
 async def read_body(request: web.Request, *, patience_s: float = PATIENCE_S) -> bytes:

@@ -62,9 +62,20 @@ class NotAvailable(OrchestratorError):
     """Something this server does not offer."""
 
 
+class OutsideDialect(OrchestratorError):
+    """An error that Ollama raises before a dialect is spoken: it is told as the native API would."""
+
+    def __init__(self, error: OrchestratorError) -> None:
+        super().__init__(str(error))
+        self.hint = error.hint
+        self.error = error
+
+
 def status_of(error: OrchestratorError) -> int:
     """The HTTP status of an error."""
     match error:
+        case OutsideDialect():
+            return status_of(error.error)
         case EngineRefused() | SearchFailed():
             return error.status
         case BodyTooLarge():
@@ -102,6 +113,8 @@ class Dialect:
         async def answer(request: web.Request) -> web.StreamResponse:
             try:
                 return await handler(request)
+            except OutsideDialect:
+                raise
             except OrchestratorError as error:
                 log_hint(error)
                 return self.reply(error, content_type=request.get(ERROR_TYPE, JSON))

@@ -11,7 +11,7 @@ from orchestrator.domain.chunks import DoneReason
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import resolved_tool
-from orchestrator.inference.attachments import readable_messages
+from orchestrator.inference.attachments import readable_messages, refuse_unheard
 from orchestrator.inference.enforcement import format_warnings
 from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImagesInChat
 from orchestrator.inference.messages import chat_messages
@@ -104,6 +104,7 @@ def _checked(model: Model, request: ChatRequest) -> Think | None:
         raise MissingCapability(f'"{request.model}" does not support chat')
     if request.tools and "tools" not in capabilities:
         raise MissingCapability(f"{model.name.full} does not support tools")
+    refuse_unheard(request.messages, model)
     think = settled_think(model, request)
     refuse_replaced(model)
     return think

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.api.openai import chat, completions, embeddings, models
+from orchestrator.api.openai import chat, completions, embeddings, models, transcriptions
 from orchestrator.api.openai.errors import OPENAI
 from orchestrator.api.openai.responses import route as responses
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 
-_MODULES = (chat, completions, responses, embeddings, models)
+_MODULES = (chat, completions, responses, embeddings, models, transcriptions)
 
 
 def openai_routes(state: AppState) -> tuple[Route, ...]:
