@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -27,6 +27,7 @@ from orchestrator.domain.chunks import (
     Usage,
 )
 from orchestrator.errors import RunnerFailed
+from orchestrator.runners.llama.stops import StopGuard
 from orchestrator.runners.out_of_memory import says_out_of_memory
 from orchestrator.runners.sse import EventDecoder, EventTooLong
 
@@ -45,7 +46,12 @@ class Wanted:
     """The ``n_predict`` that was sent; ``None`` is no limit."""
     top_logprobs: int | None = None
     """As in the call: ``None`` is no log probabilities, 0 none but the token's own."""
-    has_stop: bool = False
+    stops: tuple[str, ...] = ()
+
+    @property
+    def guard(self) -> StopGuard | None:
+        """What keeps these stop strings from the client."""
+        return StopGuard(self.stops) if any(self.stops) else None
 
 
 class CompletionDecoder:
@@ -59,9 +65,11 @@ class CompletionDecoder:
         self.done: Done | None = None
         self.failure: RunnerFailed | None = None
         self._wanted = wanted
+        self._guard = wanted.guard
         self._events = EventDecoder()
         self._last_piece = ""
         self._repeats = 0
+        self._pieces = 0
 
     def feed(self, data: bytes) -> list[Item]:
         """The chunks that ``data`` completes."""
@@ -79,13 +87,16 @@ class CompletionDecoder:
     def _decode(self, payloads: Sequence[bytes], items: list[Item]) -> None:
         if not payloads or self.done is not None:
             return
-        wants_logprobs = self._wanted.top_logprobs is not None
+        wants_logprobs, guard = self._wanted.top_logprobs is not None, self._guard
         for frame in _frames(payloads, "llama-server response"):
             content = frame.get("content") or ""
             if frame.get("stop"):
+                self.done = self._ending(frame)
+                if guard is not None:
+                    content = guard.take(content) + guard.end(self.done.stop_sequence)
+                    self.done = _at_stop(self.done, guard.found)
                 if content or wants_logprobs and frame.get("completion_probabilities"):
                     items.append(self._chunk(frame, content))
-                self.done = self._ending(frame)
                 break
             if not content:
                 if error := frame.get("error"):
@@ -100,7 +111,23 @@ class CompletionDecoder:
                 if self._repeats > _REPEAT_LIMIT:
                     self.done = Done(DoneReason.STOP, _usage(frame.get("timings")), StopDetail.REPEAT)
                     break
-            items.append(self._chunk(frame, content) if wants_logprobs else Chunk(content))
+            if guard is not None:
+                self._pieces += 1
+                content = guard.take(content)
+                if guard.found:
+                    self.done = self._met_stop(frame, guard.found)
+            if content or wants_logprobs:
+                items.append(self._chunk(frame, content) if wants_logprobs else Chunk(content))
+            if self.done is not None:
+                break
+
+    def _met_stop(self, frame: Frame, stop: str) -> Done:
+        """The end at a stop string that the engine has let through."""
+        usage = Usage(
+            prompt_tokens=frame.get("tokens_evaluated") or 0,
+            completion_tokens=frame.get("tokens_predicted") or self._pieces,
+        )
+        return Done(DoneReason.STOP, usage, StopDetail.STOP_SEQUENCE, stop)
 
     def _chunk(self, frame: Frame, content: str) -> Chunk:
         return Chunk(content, logprobs=_logprobs(frame.get("completion_probabilities"), self._wanted))
@@ -146,6 +173,7 @@ class ChatDecoder:
         self.done: Done | None = None
         self.failure: RunnerFailed | None = None
         self._wanted = wanted
+        self._guard = wanted.guard
         self._events = EventDecoder()
         self._calls: dict[int, _CallInParts] = {}
 
@@ -182,10 +210,17 @@ class ChatDecoder:
                 self._calls.setdefault(call.get("index") or 0, _CallInParts()).add(call)
             content = delta.get("content") or ""
             thinking = delta.get("reasoning_content") or ""
+            reason = choice.get("finish_reason")
+            if self._guard is not None:
+                content = self._guard.take(content) + ("" if reason is None else self._guard.end(""))
             logprobs = _chat_logprobs(choice, self._wanted) if wants_logprobs else ()
             if content or thinking or logprobs:
                 items.append(Chunk(content, thinking, (), logprobs))
-            if (reason := choice.get("finish_reason")) is not None:
+            if self._guard is not None and self._guard.found:
+                items += self._finish("stop", frame)
+                self.done = _at_stop(self.done, self._guard.found)
+                break
+            if reason is not None:
                 items += self._finish(reason, frame)
 
     def _finish(self, reason: str, frame: Frame) -> list[Item]:
@@ -194,7 +229,7 @@ class ChatDecoder:
             self.done = Done(DoneReason.LENGTH, usage, _limit(usage, self._wanted))
         else:
             # the frame does not tell a stop string from the end of the model's turn
-            detail = StopDetail.UNKNOWN if self._wanted.has_stop else StopDetail.EOS
+            detail = StopDetail.UNKNOWN if self._wanted.stops else StopDetail.EOS
             self.done = Done(DoneReason.STOP, usage, detail)
         calls = tuple(call.whole(index) for index, call in sorted(self._calls.items(), key=_by_index))
         return [Chunk(tool_calls=calls)] if calls else []
@@ -207,6 +242,13 @@ class ChatDecoder:
 
 
 Decoder = CompletionDecoder | ChatDecoder
+
+
+def _at_stop(done: Done | None, stop: str) -> Done | None:
+    """``done``, if no stop string came through; else the end there."""
+    if done is None or not stop:
+        return done
+    return replace(done, reason=DoneReason.STOP, detail=StopDetail.STOP_SEQUENCE, stop_sequence=stop)
 
 
 def _by_index(entry: tuple[int, _CallInParts]) -> int:

@@ -202,6 +202,4 @@ class LlamaRunner:
 
 
 def _wanted(call: CompletionCall | ChatCall, body: bodies.Body) -> Wanted:
-    return Wanted(
-        budget=body.get("n_predict"), top_logprobs=call.top_logprobs, has_stop=bool(call.options.stop)
-    )
+    return Wanted(budget=body.get("n_predict"), top_logprobs=call.top_logprobs, stops=call.options.stop)

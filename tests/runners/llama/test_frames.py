@@ -109,7 +109,7 @@ def test_why_a_completion_ended_is_told_finely(
     ("reason", "wanted", "done"),
     [
         ("stop", Wanted(), (DoneReason.STOP, StopDetail.EOS)),
-        ("stop", Wanted(has_stop=True), (DoneReason.STOP, StopDetail.UNKNOWN)),
+        ("stop", Wanted(stops=("x",)), (DoneReason.STOP, StopDetail.UNKNOWN)),
         ("tool_calls", Wanted(), (DoneReason.STOP, StopDetail.EOS)),
         ("length", Wanted(budget=4), (DoneReason.LENGTH, StopDetail.BUDGET)),
         ("length", Wanted(budget=40), (DoneReason.LENGTH, StopDetail.WINDOW)),
@@ -372,3 +372,51 @@ def recorded_counts(response: Json) -> tuple[int, ...]:
     last = (response.get("records") or [response.get("body") or {}])[-1]
     names = ("prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration")
     return tuple(last.get(name, 0) for name in names)
+
+
+# case B087
+@pytest.mark.parametrize(
+    ("pieces", "end", "content", "stop"),
+    [
+        (["a ", ">>>", " END", "junk"], {}, "a ", ">>> END"),
+        (["a ", ">>>", " END\n"], {}, "a ", ">>> END\n"),
+        (["a ", ">>>"], {"stop_type": "word", "stopping_word": ">>> END"}, "a ", ">>> END"),
+        (["a ", ">>>", " E", "lse"], {}, "a >>> Else", ""),
+        (["a >", ">"], {}, "a >>", ""),
+        (["a"], {"content": " b>>> END"}, "a b", ">>> END"),
+    ],
+)
+def test_a_stop_string_is_kept_from_the_client_whole_and_in_part(
+    pieces: list[str], end: Json, content: str, stop: str
+) -> None:
+    wanted = Wanted(stops=(">>> END", ">>> END\n"))
+    items, done = completion(*({"content": piece} for piece in pieces), final(**end), wanted=wanted)
+    assert "".join(item.content for item in items if isinstance(item, Chunk)) == content
+    assert done is not None
+    assert (done.reason, done.stop_sequence) == (DoneReason.STOP, stop)
+
+
+def test_a_stop_string_that_came_through_ends_the_reply_with_what_it_cost() -> None:
+    frames = [{"content": piece, "tokens_evaluated": 9} for piece in ("one ", "HALT", " two")]
+    _, done = completion(*frames, final(), wanted=Wanted(stops=("HALT",)))
+    usage = Usage(prompt_tokens=9, completion_tokens=2)
+    assert done == Done(DoneReason.STOP, usage, StopDetail.STOP_SEQUENCE, "HALT")
+
+
+def test_a_chat_keeps_stop_strings_from_the_client_too() -> None:
+    frames = [delta(content="one "), delta(content="HA"), delta(content="LT three"), delta("stop")]
+    items, done = chat(*frames, wanted=Wanted(stops=("HALT",)))
+    assert items == [Chunk("one ")]
+    assert done is not None
+    assert (done.reason, done.stop_sequence) == (DoneReason.STOP, "HALT")
+    items, _ = chat(delta(content="one HA"), delta("stop"), wanted=Wanted(stops=("HALT",)))
+    assert items == [Chunk("one "), Chunk("HA")]
+
+
+@given(
+    st.lists(st.sampled_from(["H", "HA", "LT", "A", "L", "T", "x"])), st.sampled_from(["HALT", "HH", "LTA"])
+)
+def test_what_comes_before_a_stop_string_is_the_same_in_any_pieces(parts: list[str], stop: str) -> None:
+    text = "".join(parts)
+    items, _ = completion(*({"content": part} for part in parts), final(), wanted=Wanted(stops=(stop, "")))
+    assert "".join(item.content for item in items if isinstance(item, Chunk)) == text.partition(stop)[0]
