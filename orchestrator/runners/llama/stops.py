@@ -1,7 +1,7 @@
 """Stop strings, looked for once more on our side.
 
-The engine ends a generation at a stop string and keeps it back. Should one come through all the same, whole or
-in part, it must not reach the client (case B087).
+The engine ends a generation at a stop string and keeps it back. Should one come through all the same, whole
+or in part, it must not reach the client (case B087).
 """
 
 from __future__ import annotations
