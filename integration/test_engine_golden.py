@@ -40,6 +40,7 @@ DIFFERENT = {
     r"failures/final-(content|only)-gen.*": "text in the engine's last frame comes before the last record",
     r"failures/done-only-chat": "a stream without an end still gets a last record",
     r"failures/frame-oom-gen.*": "want of memory told in a completion's stream makes room, as in a chat's",
+    r"requests/anth-tool-history": "a tool's result names the tool it comes from",
     r"failures/anth-frame": "a stream that broke off says why",
     r"failures/embed-second-fails": "texts behind one that failed are not sent any more",
     r"sequences/alias-one-runner": "an engine with its templates off serves no model that needs them",
