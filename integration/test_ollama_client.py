@@ -14,6 +14,8 @@ from pydantic import BaseModel, Field
 
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 
+pytestmark = pytest.mark.timeout(180)  # a real engine, on whatever the machine has left
+
 SHORT = {"num_predict": 12, "temperature": 0, "seed": 1}
 QUESTION = [{"role": "user", "content": "Name a colour."}]
 
