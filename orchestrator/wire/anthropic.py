@@ -70,9 +70,10 @@ class Thinking(Wire):
 
 
 class OutputConfig(Wire):
-    """How much effort an answer is worth."""
+    """How much effort an answer is worth, and which form it must have."""
 
     effort: OmitEmpty[str] = ""
+    format: Any = None
 
 
 class MessagesRequest(Wire):
@@ -91,6 +92,10 @@ class MessagesRequest(Wire):
     tool_choice: Any = None
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None
+    output_format: Any = None
+    """The older place of ``output_config.format``."""
+    thread: Any = None
+    """State of the conversation that the server would keep."""
     metadata: Any = None
     cache_control: Any = None
 

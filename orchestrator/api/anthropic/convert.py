@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.api.anthropic.conversation import to_messages
+from orchestrator.api.anthropic.errors import InvalidRequest, ThreadsNotSupported
+from orchestrator.domain.formats import SchemaFormat
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.domain.think import Think
 from orchestrator.domain.tool_choice import AUTO, InvalidToolChoice, ToolChoice, ToolUse
 from orchestrator.domain.tools import InvalidTool, Tool, parse_tool
-from orchestrator.errors import BadRequest
 from orchestrator.wire import anthropic as wire
 
 WEB_SEARCH = "web_search"
@@ -27,17 +29,27 @@ _WEB_SEARCH_FUNCTION = {
 }
 
 
-class InvalidRequest(BadRequest):
-    """A request that lacks what it needs."""
-
-
 def to_chat(body: wire.MessagesRequest) -> ChatRequest:
     """The request for an answer. Raises ``InvalidRequest``, ``InvalidContent``."""
     if not body.model:
         raise InvalidRequest("model is required")
     if body.max_tokens <= 0:
         raise InvalidRequest("max_tokens is required and must be positive")
-    return _chat(body, dict(_options(body)))
+    if body.thread is not None:
+        raise ThreadsNotSupported
+    request = _chat(body, dict(_options(body)))
+    wanted = body.output_config and body.output_config.format
+    return replace(request, format=to_format(wanted or body.output_format))
+
+
+def to_format(value: Any) -> SchemaFormat | None:
+    """The form that the answer must have. Raises ``InvalidRequest``."""
+    match value:
+        case None:
+            return None
+        case {"type": "json_schema", "schema": dict() as schema}:
+            return SchemaFormat(schema)
+    raise InvalidRequest('the output format must be {"type": "json_schema", "schema": {…}}')
 
 
 def to_counted(body: wire.CountTokensRequest) -> ChatRequest:

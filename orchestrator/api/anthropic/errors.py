@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.api.errors import Dialect
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import BadRequest, OrchestratorError
 from orchestrator.wire.json import dumps
 from orchestrator.wire.model import MissingBody
 
@@ -22,12 +23,31 @@ _TYPES = {
 }
 
 
+class InvalidRequest(BadRequest):
+    """A request that lacks what it needs, or wants what there is not."""
+
+    details: Mapping[str, Any] = {}
+    """What programs read of the refusal."""
+
+
+class ThreadsNotSupported(InvalidRequest):
+    """The server is to keep the conversation; SDKs go on without that when it is refused in this form."""
+
+    details: Mapping[str, Any] = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+
+    def __init__(self) -> None:
+        super().__init__('conversations are not kept here: send all messages, without "thread"')
+
+
 def error_body(error: OrchestratorError, status: int) -> dict[str, Any]:
     """The error object of a reply, or of the event that ends a stream."""
     message = "EOF" if isinstance(error, MissingBody) else str(error)  # in the words clients know
+    told: dict[str, Any] = {"type": _TYPES.get(status, "api_error"), "message": message}
+    if isinstance(error, InvalidRequest) and error.details:
+        told["details"] = error.details
     return {
         "type": "error",
-        "error": {"type": _TYPES.get(status, "api_error"), "message": message},
+        "error": told,
         "request_id": f"req_{secrets.token_hex(12)}",
     }
 
