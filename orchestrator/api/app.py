@@ -23,7 +23,7 @@ from orchestrator.api.bodies import read_body
 from orchestrator.api.errors import NATIVE, log_hint
 from orchestrator.api.hosts import HostKind, host_kind
 from orchestrator.api.origins import is_same_origin
-from orchestrator.api.replies import empty_reply, text_reply
+from orchestrator.api.replies import empty_reply, json_reply, text_reply
 from orchestrator.api.requestlog import LOGGED_PATHS
 from orchestrator.api.routing import PARAMETER, Route, Router, Target, cleaned
 from orchestrator.api.state import AppState
@@ -134,7 +134,9 @@ class _Front:
             return None
         if not origins.allow(origin):
             logger.warning("origin refused; OLLAMA_ORIGINS lists those allowed", extra={"origin": origin})
-            return empty_reply(403)
+            return _refusal(
+                request, f"origin {origin!r} is not allowed; add it to OLLAMA_ORIGINS to allow it"
+            )
         if request.method == "OPTIONS":
             request[_CORS] = origins.preflight_headers(origin)
             return empty_reply(204)
@@ -149,7 +151,9 @@ class _Front:
         match host_kind(host):
             case HostKind.FOREIGN:
                 logger.warning("host refused; set OLLAMA_HOST to listen for it", extra={"host": host})
-                return empty_reply(403)
+                return _refusal(
+                    request, f"host {host!r} is not this machine; set OLLAMA_HOST to listen for it"
+                )
             case HostKind.NAME if request.method == "OPTIONS":
                 return empty_reply(204)
             case _:
@@ -184,6 +188,13 @@ async def _finish_headers(request: web.Request, response: web.StreamResponse) ->
     cors = request.get(_CORS)
     if cors is not None:
         headers.update(cors)
+
+
+def _refusal(request: web.Request, reason: str) -> web.Response:
+    """A refusal that says why to those who accept text (case B153); Ollama's is empty, and so for others."""
+    if "Accept" not in request.headers or request.method == "OPTIONS":
+        return empty_reply(403)
+    return json_reply({"error": reason}, status=403)
 
 
 def _redirect(request: web.Request, status: int, path: str) -> web.Response:

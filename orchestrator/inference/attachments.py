@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from orchestrator.domain.requests import Message
 from orchestrator.errors import BadRequest
-from orchestrator.media.detect import Kind, kind_of
+from orchestrator.media.detect import Kind, check_known, kind_of
 from orchestrator.media.images import as_png, needs_conversion
 from orchestrator.store.model import Model
 
@@ -28,6 +28,16 @@ def refuse_unheard(messages: Sequence[Message], model: Model) -> None:
         return
     if any(kind_of(data) in _AUDIO for message in messages for data in message.images):
         raise AudioUnsupported
+
+
+def refuse_unknown(media: Iterable[bytes], model: Model) -> None:
+    """Raises ``UnknownMedia`` for what a model that can see could not be shown.
+
+    Models that cannot see are not asked: engines say so in words that clients know.
+    """
+    if "vision" in model.files.capabilities or model.files.projectors:
+        for data in media:
+            check_known(data)
 
 
 async def readable(media: Sequence[bytes]) -> tuple[bytes, ...]:

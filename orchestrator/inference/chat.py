@@ -11,7 +11,7 @@ from orchestrator.domain.chunks import DoneReason
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import resolved_tool
-from orchestrator.inference.attachments import readable_messages, refuse_unheard
+from orchestrator.inference.attachments import readable_messages, refuse_unheard, refuse_unknown
 from orchestrator.inference.enforcement import format_warnings
 from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImagesInChat
 from orchestrator.inference.messages import chat_messages
@@ -21,6 +21,7 @@ from orchestrator.inference.prepare import load_spec, settled_think
 from orchestrator.inference.rendered import rendered_chat
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
 from orchestrator.inference.service import Inference, check_top_logprobs, refuse_replaced, window
+from orchestrator.inference.single_call import single_call
 from orchestrator.inference.turn import Prepared, Turn
 from orchestrator.scheduler.lease import Lease
 from orchestrator.store.model import Model
@@ -50,6 +51,8 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
             return
         warnings = await format_warnings(request.format, rendered=turn.path.rendered)
         items = inference.watched(prepared.items, lease)
+        if not request.tool_choice.parallel:
+            items = single_call(items)
         async with aclosing(items):  # type: ignore[type-var]
             yield Generation(
                 items, started_ns, load_duration_ns, prepared.overflow, (*prepared.warnings, *warnings)
@@ -105,6 +108,7 @@ def _checked(model: Model, request: ChatRequest) -> Think | None:
     if request.tools and "tools" not in capabilities:
         raise MissingCapability(f"{model.name.full} does not support tools")
     refuse_unheard(request.messages, model)
+    refuse_unknown((data for message in request.messages for data in message.images), model)
     think = settled_think(model, request)
     refuse_replaced(model)
     return think

@@ -11,7 +11,7 @@ from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
 from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import GenerateRequest, Message
 from orchestrator.domain.think import Think
-from orchestrator.inference.attachments import readable
+from orchestrator.inference.attachments import readable, refuse_unknown
 from orchestrator.inference.enforcement import format_warnings
 from orchestrator.inference.errors import (
     CloudDisabled,
@@ -102,6 +102,7 @@ def _checked(model: Model, request: GenerateRequest) -> Think | None:
     if request.suffix and "insert" not in capabilities:
         raise MissingCapability(f"{model.name.full} does not support insert")
     refuse_replaced(model)
+    refuse_unknown(request.images, model)
     return think
 
 

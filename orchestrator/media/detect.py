@@ -35,12 +35,29 @@ _HEIF_BRANDS = frozenset({b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", 
 _AVIF_BRANDS = frozenset({b"avif", b"avis"})
 
 
+_TAKEN = "send PNG, JPEG, WebP or GIF"
+_DECODED = (
+    *(b"\x89PNG\r\n", b"\xff\xd8", b"GIF8", b"BM", b"8BPS", b"#?RADIANCE", b"#?RGBE", b"P5", b"P6"),
+    *(b"fLaC", b"OggS"),
+)
+"""First bytes of images and recordings, beside those of ``Kind``, that engines decode."""
+_CONTAINERS = (b"RIFF", b"\x1aE\xdf\xa3")
+_BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+
+
 class UnsupportedMedia(BadRequest):
     """An attachment of a kind that no engine decodes."""
 
     def __init__(self, kind: Kind) -> None:
-        super().__init__(f"{kind.value}s are not supported; send PNG, JPEG, WebP or GIF")
+        super().__init__(f"{kind.value}s are not supported; {_TAKEN}")
         self.kind = kind
+
+
+class UnknownMedia(BadRequest):
+    """An attachment that is neither image nor recording."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(f"{_described(data)} is not an image; {_TAKEN}")
 
 
 def kind_of(data: bytes) -> Kind:
@@ -64,3 +81,27 @@ def check_usable(data: bytes) -> Kind:
     if kind in _UNUSABLE:
         raise UnsupportedMedia(kind)
     return kind
+
+
+def check_known(data: bytes) -> None:
+    """Raises ``UnknownMedia`` for what no engine could make anything of (cases B149, B150)."""
+    if kind_of(data) is Kind.OTHER and not (
+        data.startswith((*_DECODED, *_CONTAINERS)) or data[4:8] == b"ftyp"
+    ):
+        raise UnknownMedia(data)
+
+
+def _described(data: bytes) -> str:
+    if not data:
+        return "an empty file"
+    import filetype  # many small modules, not needed for images
+
+    if mime := filetype.guess_mime(data):
+        return f"a file of type {mime}"
+    head = data[:_HEAD_BYTES]
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        if len(head) - error.start > 3 or len(head) == len(data):  # not just cut within a character
+            return "data of an unknown type"
+    return "data of an unknown type" if _BINARY.search(head) else "plain text"

@@ -123,11 +123,19 @@ async def test_a_preflight_is_answered_whatever_the_path(client: Client, path: s
 async def test_another_origin_is_refused_and_the_log_names_the_setting(
     client: Client, method: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Case B153."""
-    async with client.request(method, "/nope", headers={"Origin": "abc"}) as reply:
+    headers = {"Origin": "abc"}
+    async with client.request(method, "/nope", headers=headers, skip_auto_headers=["Accept"]) as reply:
         assert (reply.status, await reply.read()) == (403, b"")
         assert "Access-Control-Allow-Origin" not in reply.headers
     assert "OLLAMA_ORIGINS" in caplog.text
+
+
+async def test_who_accepts_text_is_told_which_setting_allows_an_origin(client: Client) -> None:  # case B153
+    async with client.get("/nope", headers={"Origin": "abc"}) as reply:
+        assert (reply.status, await reply.json()) == (
+            403,
+            {"error": "origin 'abc' is not allowed; add it to OLLAMA_ORIGINS to allow it"},
+        )
 
 
 async def test_the_daemons_own_pages_need_no_permission(client: Client) -> None:
@@ -146,8 +154,12 @@ async def test_when_everyone_may_call_the_star_is_sent(state: AppState) -> None:
 
 @pytest.mark.parametrize("path", ["/api/version", "/nope"])
 async def test_a_foreign_host_is_refused(client: Client, path: str) -> None:
-    async with client.get(path, headers={"Host": "evil.example"}) as reply:
+    headers = {"Host": "evil.example"}
+    async with client.get(path, headers=headers, skip_auto_headers=["Accept"]) as reply:
         assert (reply.status, await reply.read()) == (403, b"")
+    async with client.get(path, headers=headers) as reply:
+        assert reply.status == 403
+        assert "OLLAMA_HOST" in (await reply.json())["error"]
 
 
 async def test_a_refused_host_with_a_good_origin_keeps_its_headers(client: Client) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.media.detect import Kind, UnsupportedMedia, check_usable, kind_of
+from orchestrator.media.detect import Kind, UnknownMedia, UnsupportedMedia, check_known, check_usable, kind_of
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,35 @@ def test_any_bytes_have_a_kind(data: bytes) -> None:
 def test_what_no_engine_decodes_is_refused_by_its_name(data: bytes, name: str) -> None:
     with pytest.raises(UnsupportedMedia, match=name):
         check_usable(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b"notes for tomorrow, saved as photo.png", "plain text"),
+        ("Größe: 5".encode(), "plain text"),
+        (b"", "an empty file"),
+        (bytes(range(200, 240)), "data of an unknown type"),
+        (b"\x01\x02\x03" * 14, "data of an unknown type"),
+        (b"PK\x03\x04" + bytes(40), "application/zip"),
+    ],
+)
+def test_what_is_no_image_at_all_is_refused_by_what_it_is(data: bytes, name: str) -> None:  # case B150
+    with pytest.raises(UnknownMedia, match=name):
+        check_known(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n",
+        b"\xff\xd8\xff\xe0",
+        b"GIF89a",
+        b"BM\x00\x00",
+        b"RIFF\x24\0\0\0WAVEfmt ",
+        b"ID3\x03",
+        b"\0\0\0\x18ftypmp42",
+    ],
+)
+def test_images_and_recordings_are_known(data: bytes) -> None:
+    check_known(data)
