@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.api.anthropic.convert import to_chat
-from orchestrator.api.anthropic.errors import ANTHROPIC
+from orchestrator.api.anthropic.conversation import unread_blocks
+from orchestrator.api.anthropic.convert import to_chat, to_counted, wants_thoughts
+from orchestrator.api.anthropic.errors import ANTHROPIC, InvalidRequest, ThreadsNotSupported
 from orchestrator.api.anthropic.estimate import estimated_tokens
 from orchestrator.api.errors import status_of
+from orchestrator.domain.formats import SchemaFormat
+from orchestrator.domain.requests import ChatRequest, Message
+from orchestrator.domain.tool_choice import AUTO, InvalidToolChoice, ToolChoice, ToolUse
 from orchestrator.errors import OrchestratorError
 from orchestrator.wire import anthropic as wire
 from orchestrator.wire.json import dumps, loads
@@ -45,3 +49,92 @@ def _outcome(raw: bytes, record: Record) -> dict[str, Any]:
 def test_the_tokens_of_a_request_are_guessed_as_recorded(record: Record) -> None:
     body = decode({"model": "owlet", "max_tokens": 1, **record["in"]}, wire.MessagesRequest)
     assert matches(record, {"out": {"input_tokens": estimated_tokens(body)}})
+
+
+def chat(**members: Any) -> ChatRequest:
+    body = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "x"}], **members}
+    return to_chat(decode(body, wire.MessagesRequest))
+
+
+@pytest.mark.parametrize(
+    ("value", "choice"),
+    [
+        (None, AUTO),
+        ({"type": "auto"}, AUTO),
+        ({"type": "none"}, ToolChoice(ToolUse.NONE)),
+        ({"type": "any"}, ToolChoice(ToolUse.REQUIRED)),
+        ({"type": "tool", "name": "f"}, ToolChoice(ToolUse.REQUIRED, "f")),
+        ({"type": "any", "disable_parallel_tool_use": True}, ToolChoice(ToolUse.REQUIRED, parallel=False)),
+    ],
+)
+def test_the_choice_of_tools(value: Any, choice: ToolChoice) -> None:
+    assert chat(tool_choice=value).tool_choice == choice
+
+
+@pytest.mark.parametrize("value", [{"type": "tool"}, {"type": "owl"}, {}, 5])
+def test_another_choice_of_tools_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidToolChoice):
+        chat(tool_choice=value)
+
+
+SCHEMA = {"type": "object", "properties": {"b": {}, "a": {}}}
+
+
+@pytest.mark.parametrize("members", [{"output_config": {"format": None}}, {"output_config": {}}, {}])
+def test_an_answer_has_any_form(members: Any) -> None:
+    assert chat(**members).format is None
+
+
+@pytest.mark.parametrize("place", ["output_format", "output_config"])
+def test_an_answer_has_the_form_of_a_schema(place: str) -> None:
+    wanted = {"type": "json_schema", "schema": SCHEMA}
+    members = {place: wanted} if place == "output_format" else {place: {"format": wanted}}
+    assert chat(**members).format == SchemaFormat(SCHEMA)
+
+
+@pytest.mark.parametrize("value", [{"type": "json_schema"}, {"type": "grammar", "schema": {}}, "json"])
+def test_another_form_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidRequest, match="json_schema"):
+        chat(output_config={"format": value})
+
+
+def test_a_thread_is_refused_in_the_form_that_clients_go_on_from() -> None:
+    with pytest.raises(ThreadsNotSupported) as refused:
+        chat(thread={"type": "create"})
+    told = ANTHROPIC.record(refused.value)["error"]
+    assert told["type"] == "invalid_request_error"
+    assert told["details"] == {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+
+
+def test_blocks_that_no_model_reads_are_named() -> None:
+    content = [{"type": "document"}, {"type": "text", "text": "x"}, {"type": "document"}, {"type": "owl"}]
+    turns = [decode({"role": "user", "content": content}, wire.Message)]
+    assert unread_blocks(turns) == (
+        'content blocks of type "document" were left out',
+        'content blocks of type "owl" were left out',
+    )
+
+
+@pytest.mark.parametrize(
+    ("members", "wants"),
+    [
+        ({}, False),
+        ({"thinking": {"type": "enabled"}}, True),
+        ({"thinking": {"type": "adaptive"}}, True),
+        ({"thinking": {"type": "disabled"}}, False),
+        ({"output_config": {"effort": "high"}}, True),
+    ],
+)
+def test_whether_thoughts_are_wanted(members: Any, wants: bool) -> None:
+    body = decode({"model": "m", **members}, wire.MessagesRequest)
+    assert wants_thoughts(body) is wants
+
+
+def test_what_is_counted_needs_no_budget() -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "system": "s"}
+    request = to_counted(decode(body, wire.CountTokensRequest))
+    assert request.messages == (Message("system", "s"), Message("user", "x"))
+    for lacking in ("model", "messages"):
+        rest = {name: value for name, value in body.items() if name != lacking}
+        with pytest.raises(InvalidRequest, match=f"^{lacking} is required$"):
+            to_counted(decode(rest, wire.CountTokensRequest))
