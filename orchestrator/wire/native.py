@@ -384,6 +384,8 @@ class ProcessResponse(Wire):
     """Reply to ``/api/ps``."""
 
     models: list[RunningModel] | None = None
+    stopping: OmitEmpty[list[RunningModel]] = []
+    """Models that are on their way out and serve nobody any more; ours (case B110)."""
     queue: OmitNone[QueueState | None] = None
 
 

@@ -23,7 +23,9 @@ def routes(state: AppState) -> tuple[Route, ...]:
 
     async def ps(_: web.Request) -> web.Response:
         now = time.time_ns()
-        there = [view for view in state.scheduler.loaded() if view.state is not RunnerState.STOPPING]
+        views = state.scheduler.loaded()
+        there = [view for view in views if view.state is not RunnerState.STOPPING]
+        leaving = [view for view in views if view.state is RunnerState.STOPPING]
         expiries = {view.files.key: view.expires_ns or now + state.keep_alive.ns for view in there}
         there.sort(key=lambda view: expiries[view.files.key], reverse=True)
         queue = state.scheduler.queue()
@@ -33,6 +35,7 @@ def routes(state: AppState) -> tuple[Route, ...]:
                     _entry(view, await _details(state.models, view), expiries[view.files.key])
                     for view in there
                 ],
+                stopping=[_entry(view, await _details(state.models, view), now) for view in leaving],
                 queue=wire.QueueState(
                     waiting=queue.length, by_model=dict(queue.by_model), oldest_ns=queue.oldest_ns
                 ),

@@ -109,7 +109,7 @@ async def embed(address: Address, body: Body) -> Embedding:
 
 
 def read_embedding(document: Any) -> Embedding:
-    """The vector in an answer of either route. Raises ``UnreadableAnswer`` for an empty list."""
+    """The vector in an answer of either route. Raises ``UnreadableAnswer`` if it is empty (case B015)."""
     if document == []:
         raise UnreadableAnswer("empty embedding response")
     entries = document["data"] if isinstance(document, dict) else document
@@ -119,6 +119,8 @@ def read_embedding(document: Any) -> Embedding:
     vector = entry["embedding"]
     if vector and isinstance(vector[0], list):
         vector = vector[0]
+    if not vector:
+        raise UnreadableAnswer("empty embedding response")
     usage = document.get("usage") if isinstance(document, dict) else None
     tokens = (usage or {}).get("prompt_tokens") or entry.get("tokens_evaluated") or 0
     return Embedding(tuple(0.0 if number is None else float(number) for number in vector), tokens)
