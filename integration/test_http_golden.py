@@ -16,7 +16,6 @@ from tests.http_replay.transport import Server
 CASES = "http/transcripts.jsonl"
 
 WAITING = {
-    r"transcription/.*": "transcriptions",
     r"(pull|push)/.*": "the registry client",
     r"create/(from-absent-registry|result-load-broken)": "the registry client",
     r"create/quantize-(q4km|q4k)": "a llama-quantize, which the embedded engine has not",

@@ -34,7 +34,7 @@ class ToolChoice:
     name: str | None = None
     """The only tool that may be called; goes with ``REQUIRED``."""
     parallel: bool = True
-    """Whether there may be more than one call; counts where calls are required."""
+    """Whether there may be more than one call."""
 
     @property
     def is_forced(self) -> bool:

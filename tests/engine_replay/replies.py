@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.engine_replay.masks import reply_masks
+from tests.http_replay.cases import COUNTED
 from tests.http_replay.streams import stream_differences
 from tests.http_replay.transport import Answer
 from tests.http_replay.values import differences, short
@@ -36,6 +37,7 @@ def reply_differences(want: Reply, got: Answer) -> Iterator[str]:
 def _stream(want: Reply, got: Answer) -> Iterator[str]:
     records, masks = reply_masks(want.get("records", []))
     actual = got.body[:-1] if "last_record" in want else got.body
+    masks = {**COUNTED, **masks}
     yield from stream_differences(records, _in_order(_known(actual, records)), masks, now=got.at)
 
 
@@ -50,7 +52,7 @@ def _known(got: Sequence[Any], want: Sequence[Any]) -> list[Any]:
 
 def _values(want: Any, got: Any, answer: Answer) -> Iterator[str]:
     plain, masks = reply_masks(want)
-    yield from differences(plain, _in_order(got), masks, now=answer.at)
+    yield from differences(plain, _in_order(got), {**COUNTED, **masks}, now=answer.at)
 
 
 def _in_order(value: Any) -> Any:

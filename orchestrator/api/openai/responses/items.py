@@ -26,7 +26,9 @@ class InvalidInput(BadRequest):
     """An ``input`` that is neither text nor a list."""
 
     def __init__(self, value: Any) -> None:
-        super().__init__(f"input must be a string or array: {json.dumps(value)[:80]}")
+        kind = "bool" if isinstance(value, bool) else "object" if isinstance(value, dict) else "number"
+        reason = f"json: cannot unmarshal {kind} into Go value of type []json.RawMessage"
+        super().__init__(f"input must be a string or array: {reason}")
 
 
 class FilesUnsupported(BadRequest):
