@@ -14,7 +14,7 @@ PUBLIC_NAME = "id_ed25519.pub"
 
 
 def ensure_key(folder: Path) -> str | None:
-    """Make the key in ``folder`` unless it is there. Gives the public line of a new one. Raises ``OSError``."""
+    """Make the key in ``folder`` unless it is there; gives the public line if new. Raises ``OSError``."""
     private = folder / PRIVATE_NAME
     if private.exists():
         return None

@@ -59,7 +59,7 @@ def _think_json(value: Think | None) -> bool | str | None:
 
 
 def _read_keep_alive(value: Any) -> KeepAlive | None:
-    """Raises ``InvalidDuration``. An empty text is as good as none: clients send unset fields so (case B091)."""
+    """Raises ``InvalidDuration``. An empty text is none: clients send unset fields so (case B091)."""
     return None if value == "" else KeepAlive.parse(value)
 
 
