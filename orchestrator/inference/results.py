@@ -16,7 +16,7 @@ _TOOL = "tool"
 
 
 def in_order_of_calls(messages: Sequence[Message]) -> list[Message]:
-    """``messages`` with each run of results in the order of the calls before it, each with its tool's name."""
+    """``messages`` with each run of results in the order of the calls before it, each with its tool named."""
     ordered: list[Message] = []
     at = 0
     while at < len(messages):
