@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.run [name …]
 
-Names: startup, version, relay, messages, chats, latency, streams, cold. Without names, all of them.
+Names: startup, version, relay, completions, messages, chats, latency, streams, cold. Without names, all.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ CHATML = (
     "{{- range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content }}<|im_end|>\n{{ end }}"
     "<|im_start|>assistant\n"
 )
+_QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
+_SHORT_CHATS: dict[str, dict[str, object]] = {
+    "/api/chat": {"options": {"num_predict": 10}, "stream": False},
+    "/v1/chat/completions": {"max_tokens": 10},
+}
 ENGINE_OPTIONS = ("-c", "16384", "-np", "4", "--no-webui", "--offline", "-t", "2")
 
 
@@ -71,6 +76,24 @@ def relay() -> Iterator[Row]:
             lines += served.address.post("/api/chat", chat).count(b"\n")
         rate = lines / (served.cpu_s() - before)
         yield f"relayed tokens per CPU-second, {kind} chat", f"{rate:,.0f}", "≥ 150,000"
+
+
+def completions() -> Iterator[Row]:
+    for served, kind in _both_paths():
+        body = {
+            "model": MODEL,
+            "messages": [{"role": "user", "content": "x"}],
+            "max_tokens": 40_000,
+            "stream": True,
+        }
+        served.address.post("/v1/chat/completions", body)
+        before, tokens = served.cpu_s(), 0
+        for _ in range(10):
+            tokens += served.address.post("/v1/chat/completions", body).count(b'"content"')
+        rate = tokens / (served.cpu_s() - before)
+        yield f"tokens per CPU-second, {kind} OpenAI chat", f"{rate:,.0f}", "≥ 100,000"
+        native, ours = (_cpu_per_chat(served, path, form) for path, form in _SHORT_CHATS.items())
+        yield f"CPU per plain {kind} OpenAI chat ÷ native", f"{ours / native:.2f}", "≤ 1.3"
 
 
 def messages() -> Iterator[Row]:
@@ -183,7 +206,8 @@ def cold() -> Iterator[Row]:
 
 
 BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
-    bench.__name__: bench for bench in (startup, version, relay, messages, chats, latency, streams, cold)
+    bench.__name__: bench
+    for bench in (startup, version, relay, completions, messages, chats, latency, streams, cold)
 }
 
 
@@ -203,12 +227,21 @@ def _both_paths() -> Iterator[tuple[Daemon, str]]:
             yield served, kind
 
 
-def _ask(connection: object, body: str, times: int) -> None:
+def _cpu_per_chat(served: Daemon, path: str, form: dict[str, object]) -> float:
+    body = json.dumps({"model": MODEL, "messages": _QUESTION, **form})
+    connection, requests = served.address.connect(), 1000
+    _ask(connection, body, 50, path)
+    before = served.cpu_s()
+    _ask(connection, body, requests, path)
+    return (served.cpu_s() - before) / requests
+
+
+def _ask(connection: object, body: str, times: int, path: str = "/api/chat") -> None:
     import http.client
 
     assert isinstance(connection, http.client.HTTPConnection)
     for _ in range(times):
-        connection.request("POST", "/api/chat", body, {"Content-Type": "application/json"})
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
         connection.getresponse().read()
 
 

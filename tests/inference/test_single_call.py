@@ -22,12 +22,10 @@ async def kept(*batches: Sequence[Item]) -> list[Sequence[Item]]:
 async def test_the_first_call_is_the_only_one() -> None:
     together: list[Item] = [Chunk("x"), Chunk(tool_calls=(FIRST, SECOND)), DONE]
     assert await kept(together) == [[Chunk("x"), Chunk(tool_calls=(FIRST,)), DONE]]
-    apart = (
-        [Chunk(tool_calls=(FIRST,))],
-        [Chunk(tool_calls=(SECOND,))],
-        [Chunk("y", tool_calls=(THIRD,)), DONE],
-    )
-    assert await kept(*apart) == [[Chunk(tool_calls=(FIRST,))], [Chunk("y"), DONE]]
+    first: list[Item] = [Chunk(tool_calls=(FIRST,))]
+    second: list[Item] = [Chunk(tool_calls=(SECOND,))]
+    last: list[Item] = [Chunk("y", tool_calls=(THIRD,)), DONE]
+    assert await kept(first, second, last) == [first, [Chunk("y"), DONE]]
 
 
 async def test_a_reply_without_calls_stays_as_it_is() -> None:

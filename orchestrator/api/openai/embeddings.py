@@ -14,19 +14,11 @@ from orchestrator.api.openai.reading import read_request
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
-from orchestrator.errors import RunnerFailed
 from orchestrator.inference.embed import embed
 from orchestrator.wire import openai as wire
 
 if TYPE_CHECKING:
     from orchestrator.inference.embed import Vector
-
-
-class EmptyVector(RunnerFailed):
-    """The engine answered without an error and without a vector (case B015)."""
-
-    def __init__(self) -> None:
-        super().__init__("the engine returned an empty embedding")
 
 
 def routes(state: AppState) -> Iterable[Route]:
@@ -45,9 +37,7 @@ def routes(state: AppState) -> Iterable[Route]:
 
 
 def embeddings(model: str, vectors: Sequence[Vector], tokens: int, form: str) -> dict[str, Any]:
-    """The reply. Raises ``EmptyVector``."""
-    if not all(len(vector) for vector in vectors):
-        raise EmptyVector
+    """The reply."""
     data = [
         {"object": "embedding", "embedding": _base64(vector) if form == "base64" else vector, "index": index}
         for index, vector in enumerate(vectors)
