@@ -20,6 +20,8 @@ CALL, ESCAPE = "call:", "<escape>"
 
 _OPEN, _CLOSE = Tags(TOOL_OPEN), Tags(TOOL_CLOSE)
 _TOKEN = re.compile(rf"{ESCAPE}.*?{ESCAPE}|[{{}}\[\],]", re.DOTALL)
+_SEPARATOR = re.compile("[:=]")
+_QUOTED = re.compile(r"""(?P<quote>["'])(?P<text>.*)(?P=quote)""", re.DOTALL)
 _WORDS = {"true": True, "false": False}
 _DEEPEST = 50
 """How deep lists and maps may be nested; deeper ones are text."""
@@ -69,10 +71,14 @@ def _is_closed(text: str) -> bool:
 
 
 def _members(text: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """Keys and values. ``key=value`` is a slip that is understood (case B021)."""
     for part in _split(text):
-        key, colon, value = part.partition(":")
-        if colon:
-            yield trim(key), _value(trim(value), depth)
+        if separator := _SEPARATOR.search(part):
+            key, value = trim(part[: separator.start()]), trim(part[separator.end() :])
+            if separator.group() == "=" and (quoted := _QUOTED.fullmatch(value)):
+                yield key, quoted["text"]
+            else:
+                yield key, _value(value, depth)
 
 
 def _value(text: str, depth: int) -> Any:

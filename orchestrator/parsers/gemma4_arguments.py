@@ -17,6 +17,7 @@ DELIMITER = '<|"|>'
 
 _STRINGS = r"""(?P<string><\|"\|>(?P<text>.*?)(?P<end><\|"\|>|\Z))|(?P<json>"(?:[^"\\]|\\.)*+(?:"|\Z))"""
 _STRING_OR_KEY = re.compile(rf"{_STRINGS}|(?P<before>[{{,]\s*+)(?P<key>[\w.\-]++)\s*+:", re.DOTALL)
+_STRING_OR_EQUALS = re.compile(rf"{_STRINGS}|(?P<before>[{{,]\s*+)(?P<key>[\w.\-]++)\s*+=", re.DOTALL)
 _STRING_OR_SINGLE_QUOTES = re.compile(
     rf"""{_STRINGS}|(?P<colon>:\s*+)'(?P<single>[^']*+)'(?:<\|"\|>)?""", re.DOTALL
 )
@@ -45,6 +46,17 @@ def _as_json(match: re.Match[str]) -> str:
 
 
 def _candidates(text: str, tool: str, tools: DeclaredTools) -> Iterator[str]:
+    yield from _mended(text, tool, tools)
+    colons = _STRING_OR_EQUALS.sub(_with_colon, text)
+    if colons != text:
+        yield from _mended(colons, tool, tools)
+
+
+def _with_colon(match: re.Match[str]) -> str:
+    return match[0] if match["before"] is None else f"{match['before']}{match['key']}:"
+
+
+def _mended(text: str, tool: str, tools: DeclaredTools) -> Iterator[str]:
     yield text
     yield _with_partners(text, must_close=False)
     if (delimited := _with_raw_text_delimited(text, tool, tools)) is not None:

@@ -45,7 +45,8 @@ def read_header(text: str) -> Header:
         text = trim(text[: found.start()] + text[found.end() :])
     words = [word for word in _BLANKS.split(text) if word][:2]
     recipient = next((word for word in words if word.startswith(RECIPIENT)), RECIPIENT)
-    return Header(channel, recipient.removeprefix(RECIPIENT))
+    # a second channel may stick to the name (case B035)
+    return Header(channel, recipient.removeprefix(RECIPIENT).partition("<|")[0])
 
 
 def looks_like_header(text: str) -> bool:

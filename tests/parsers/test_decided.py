@@ -178,9 +178,21 @@ def test_a_sentence_before_a_call_is_kept(name: str) -> None:  # case B020
     assert len(found["calls"]) == 1
 
 
-def test_an_argument_that_cannot_be_read_is_never_lost() -> None:  # case B021
-    text = "<|tool_call>call:note{a:<|\"|>a<|\"|>,as='memo.txt'}<tool_call|>"
-    assert made("gemma4", text) == (text, "", [])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("gemma4", '<|tool_call>call:note{{a:<|"|>a<|"|>,{rest}}}<tool_call|>'),
+        ("functiongemma", "<start_function_call>call:note{{a:<escape>a<escape>,{rest}}}<end_function_call>"),
+    ],
+)
+def test_an_argument_that_cannot_be_read_is_never_lost(name: str, text: str) -> None:  # case B021
+    repaired = [("note", {"a": "a", "as": "memo.txt"})]
+    assert made(name, text.format(rest="as='memo.txt'")) == ("", "", repaired)
+
+
+def test_arguments_that_cannot_be_repaired_come_back_as_text() -> None:  # case B021
+    broken = "<|tool_call>call:note{a:<|\"|>a<|\"|>,as 'memo.txt'}<tool_call|>"
+    assert made("gemma4", broken) == (broken, "", [])
 
 
 @pytest.mark.parametrize("name", CODERS)
@@ -260,6 +272,7 @@ def test_harmony_reads_code_in_arguments_or_gives_it_back() -> None:  # case B03
     [
         "<|channel|>analysis to=functions.note code",  # case B034
         " to=functions.note<|channel|>commentary",  # case B035
+        "<|channel|>commentary to=functions.note<|channel|>commentary json",  # case B035
         "<|channel|>commentary to=functions.note <|constrain|>json",
         "<|channel|>commentary<|constrain|>json to=note",
         "\n<|channel|>commentary to=note",
