@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from orchestrator.wire.model import OmitEmpty, OmitNone, Wire
+from orchestrator.wire.model import Nullable, OmitEmpty, OmitNone, Wire
 
 
 def _as_blocks(value: Any) -> Any:
@@ -49,7 +49,7 @@ class Message(Wire):
     """One turn of the conversation."""
 
     role: str = ""
-    content: Annotated[list[ContentBlock], BeforeValidator(_as_blocks)]
+    content: Annotated[Nullable[list[ContentBlock]], BeforeValidator(_as_blocks)]
 
 
 class Tool(Wire):

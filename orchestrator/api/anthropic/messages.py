@@ -15,19 +15,18 @@ from orchestrator.api.anthropic.message import MessageFrame
 from orchestrator.api.anthropic.whole import whole_message
 from orchestrator.api.bodies import read_noting
 from orchestrator.api.disclosures import truncation_headers
-from orchestrator.api.errors import NATIVE, log_hint
+from orchestrator.api.errors import log_hint
 from orchestrator.api.events import LifeSign, stream_events
+from orchestrator.api.remote import refuse_remote
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered
 from orchestrator.api.warnings import request_warnings
 from orchestrator.domain.chunks import Done
-from orchestrator.domain.names import ModelReference, Source
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.errors import OrchestratorError
 from orchestrator.inference.chat import chat
-from orchestrator.inference.errors import CloudDisabled
 from orchestrator.inference.reply import Generation, Residency
 from orchestrator.inference.service import Inference
 from orchestrator.wire import anthropic as wire
@@ -39,9 +38,8 @@ def routes(state: AppState) -> Iterable[Route]:
     """The route of this module."""
 
     async def post(request: web.Request) -> web.StreamResponse:
-        body, unknown = await read_noting(request, wire.MessagesRequest)
-        if _is_remote(body.model):
-            return NATIVE.reply(CloudDisabled())  # Ollama refuses these before any dialect is spoken
+        body, unknown = await read_noting(request, wire.MessagesRequest, packed=True)
+        refuse_remote(body.model)
         wanted = to_chat(body)
         warnings = request_warnings(unknown, {}, wire.MessagesRequest.known_names)
         frame = MessageFrame.of(body, (*warnings, *unread_blocks(body.messages)))
@@ -92,10 +90,3 @@ async def _whole(
                 headers |= truncation_headers(reply.overflow)
                 return whole_message(frame, await gathered(items), reply)
     raise AssertionError("nobody asked for a prompt")
-
-
-def _is_remote(model: str) -> bool:
-    try:
-        return ModelReference.parse(model).source is Source.CLOUD
-    except OrchestratorError:
-        return False  # no name at all: whoever opens the model says so

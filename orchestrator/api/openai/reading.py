@@ -9,12 +9,11 @@ from typing import Any, Generic, TypeVar
 from aiohttp import web
 
 from orchestrator.api.bodies import read_noting
-from orchestrator.api.errors import ERROR_TYPE, OutsideDialect
+from orchestrator.api.errors import ERROR_TYPE
+from orchestrator.api.remote import refuse_remote
 from orchestrator.api.replies import PLAIN_JSON
 from orchestrator.api.warnings import request_warnings
-from orchestrator.domain.names import ModelReference, Source
-from orchestrator.errors import BadRequest, OrchestratorError
-from orchestrator.inference.errors import CloudDisabled
+from orchestrator.errors import BadRequest
 from orchestrator.wire.model import MissingBody, Wire
 
 M = TypeVar("M", bound=Wire)
@@ -48,18 +47,8 @@ async def read_request(request: web.Request, model: type[M], convert: Callable[[
         body, unknown = await read_noting(request, model, packed=True)
     except MissingBody as error:
         raise EmptyBody from error
-    _refuse_remote(getattr(body, "model", ""))
+    refuse_remote(getattr(body, "model", ""))
     wanted = convert(body)
     request[ERROR_TYPE] = PLAIN_JSON
     options: dict[str, Any] = getattr(body, "options", None) or {}
     return Asked(body, wanted, request_warnings(unknown, options, model.known_names))
-
-
-def _refuse_remote(model: str) -> None:
-    """Raises ``OutsideDialect`` for a model of the cloud."""
-    try:
-        remote = ModelReference.parse(model).source is Source.CLOUD
-    except OrchestratorError:
-        return  # no name at all: whoever opens the model says so
-    if remote:
-        raise OutsideDialect(CloudDisabled())
