@@ -29,6 +29,7 @@ _QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 _SHORT_CHATS: dict[str, dict[str, object]] = {
     "/api/chat": {"options": {"num_predict": 10}, "stream": False},
     "/v1/chat/completions": {"max_tokens": 10},
+    "/v1/messages": {"max_tokens": 10},
 }
 ENGINE_OPTIONS = ("-c", "16384", "-np", "4", "--no-webui", "--offline", "-t", "2")
 
@@ -92,8 +93,8 @@ def completions() -> Iterator[Row]:
             tokens += served.address.post("/v1/chat/completions", body).count(b'"content"')
         rate = tokens / (served.cpu_s() - before)
         yield f"tokens per CPU-second, {kind} OpenAI chat", f"{rate:,.0f}", "≥ 100,000"
-        native, ours = (_cpu_per_chat(served, path, form) for path, form in _SHORT_CHATS.items())
-        yield f"CPU per plain {kind} OpenAI chat ÷ native", f"{ours / native:.2f}", "≤ 1.3"
+        ratio = _share_of_native(served, "/v1/chat/completions")
+        yield f"CPU per plain {kind} OpenAI chat ÷ native", f"{ratio:.2f}", "≤ 1.3"
 
 
 def messages() -> Iterator[Row]:
@@ -109,7 +110,9 @@ def messages() -> Iterator[Row]:
         for _ in range(10):
             events += served.address.post("/v1/messages", body).count(b'"text_delta"')
         rate = events / (served.cpu_s() - before)
-        yield f"relayed tokens per CPU-second, {kind} messages", f"{rate:,.0f}", "≥ 80,000"
+        yield f"tokens per CPU-second, {kind} messages", f"{rate:,.0f}", "≥ 80,000"
+        ratio = _share_of_native(served, "/v1/messages")
+        yield f"CPU per plain {kind} message ÷ native", f"{ratio:.2f}", "≤ 1.3"
 
 
 def chats() -> Iterator[Row]:
@@ -225,6 +228,12 @@ def _both_paths() -> Iterator[tuple[Daemon, str]]:
         with firehose() as engine, daemon(engine=engine, env={"OLLAMA_GO_TEMPLATE": setting}) as served:
             create(served.address, smollm2(), template=CHATML)
             yield served, kind
+
+
+def _share_of_native(served: Daemon, path: str) -> float:
+    """What a short chat of another dialect costs, over what a native one costs."""
+    ours, native = (_cpu_per_chat(served, each, _SHORT_CHATS[each]) for each in (path, "/api/chat"))
+    return ours / native
 
 
 def _cpu_per_chat(served: Daemon, path: str, form: dict[str, object]) -> float:

@@ -77,7 +77,7 @@ class Events:
                 self._think(thinking)
             if content:
                 block = self._open
-                if block is None or block.kind is not _TEXT:
+                if block is None or block.kind != _TEXT:
                     block = self._begin(_TEXT)
                 self._out.append(block.before + encode(content) + b"}}\n\n")
             for call in calls:
@@ -109,7 +109,7 @@ class Events:
         if self._thought_is_over:
             return
         block = self._open
-        if block is None or block.kind is not _THINKING:
+        if block is None or block.kind != _THINKING:
             block = self._begin(_THINKING)
         if self._frame.signed:
             self._thought.append(thinking)
@@ -154,7 +154,7 @@ class Events:
         """End the open block, if there is one."""
         if self._open is None:
             return
-        if self._open.kind is _THINKING:
+        if self._open.kind == _THINKING:
             self._thought_is_over = True
             if self._frame.signed:
                 delta = {"type": "signature_delta", "signature": signature("".join(self._thought))}
