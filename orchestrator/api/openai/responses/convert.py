@@ -31,6 +31,7 @@ def to_chat(body: wire.ResponsesRequest, history: Sequence[Message] = ()) -> Cha
         keep_alive=body.keep_alive,
         think=to_think(body.reasoning),
         format=_format(body.text),
+        truncate=body.truncation != "disabled",
         logprobs=LOGPROBS in body.include,
         top_logprobs=body.top_logprobs if LOGPROBS in body.include else 0,
     )
