@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
 
 from orchestrator.api.openai.responses.tools import WEB_SEARCH
@@ -80,16 +80,18 @@ class Conversation:
     async def steps(self) -> AsyncIterator[Step]:
         """Everything that happens, to the end. Raises ``SearchFailed``, and what asking raises."""
         while True:
-            async for step in self._round():
-                yield step
+            async with aclosing(self._round()) as steps:  # type: ignore[type-var]
+                async for step in steps:
+                    yield step
             calls = self._searches()
             if not calls:
                 return
             turn = replace(spoken(self.said[-1]), tool_calls=tuple(calls))
             self.wanted = replace(self.wanted, messages=(*self.wanted.messages, turn))
             for call in calls:
-                async for step in self._searched(call):
-                    yield step
+                async with aclosing(self._searched(call)) as steps:  # type: ignore[type-var]
+                    async for step in steps:
+                        yield step
 
     def visible(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """``chunks`` without the calls that are the server's to answer."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from aiohttp import web
@@ -23,6 +24,7 @@ from orchestrator.api.openai.responses.whole import whole_response
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
+from orchestrator.domain.chunks import Chunk
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.errors import OrchestratorError
 from orchestrator.inference.chat import chat
@@ -79,9 +81,10 @@ async def _whole(
     asked: Request, frame: ResponseFrame, conversation: Conversation, store: ResponseStore
 ) -> web.Response:
     headers: dict[str, str] = {}
-    async for step in conversation.steps():
-        if isinstance(step, Generation):
-            headers |= truncation_headers(step.overflow)
+    async with aclosing(conversation.steps()) as steps:  # type: ignore[type-var]
+        async for step in steps:
+            if isinstance(step, Generation):
+                headers |= truncation_headers(step.overflow)
     reply = whole_response(frame, conversation, _told(asked, conversation))
     _keep(frame, conversation, store)
     return json_reply(reply, content_type=PLAIN_JSON, headers=headers)
@@ -93,24 +96,27 @@ async def event_records(
     """The events of a conversation; a search that fails ends it, which is no error of the stream."""
     begin = events.begin()
     try:
-        async for step in conversation.steps():
-            match step:
-                case Generation():
+        async with aclosing(conversation.steps()) as steps:  # type: ignore[type-var]
+            async for step in steps:
+                if isinstance(step, Generation):
                     headers |= truncation_headers(step.overflow)
-                    continue
-                case SearchBegun(number, query):
-                    record = events.search_begins(number, query)
-                case SearchDone(number, query):
-                    record = events.search_ends(number, query)
-                case chunks:
-                    record = events.encode(chunks)
-            if begin or record:
-                yield begin + record
-                begin = b""
+                elif record := begin + _written(step, events):
+                    yield record
+                    begin = b""
     except SearchFailed as error:
         yield begin + events.failed(str(error), usage=conversation.usage)
     else:
         yield begin + ending()
+
+
+def _written(step: Sequence[Chunk] | SearchBegun | SearchDone, events: ResponseEvents) -> bytes:
+    match step:
+        case SearchBegun(number, query):
+            return events.search_begins(number, query)
+        case SearchDone(number, query):
+            return events.search_ends(number, query)
+        case chunks:
+            return events.encode(chunks)
 
 
 def _told(asked: Request, conversation: Conversation) -> dict[str, Any]:
@@ -119,7 +125,7 @@ def _told(asked: Request, conversation: Conversation) -> dict[str, Any]:
 
 def _keep(frame: ResponseFrame, conversation: Conversation, store: ResponseStore) -> None:
     """Remember the conversation, its instructions aside: those are for one response only."""
-    if frame.body.store is False:
+    if frame.body.store is False or conversation.source is None:
         return
     messages = conversation.messages
     store.keep(frame.id, messages[1:] if frame.body.instructions else messages)
