@@ -1,0 +1,57 @@
+"""Requests of the native API that are not quite what they should be."""
+
+from __future__ import annotations
+
+import pytest
+
+from integration.cases.place import PLAIN, Json, Place
+from integration.toy import post
+
+MESSAGE = {"role": "user", "content": "hi"}
+
+
+# case B067
+@pytest.mark.parametrize(
+    ("path", "members", "name"),
+    [
+        ("/api/chat", {"message": [MESSAGE]}, '"message"'),
+        ("/api/chat", {"messages": [{"role": "user", "text": "hi"}]}, '"messages[0].text"'),
+        ("/api/chat", {"messages": [MESSAGE], "option": {"num_ctx": 5}}, '"option"'),
+        ("/api/chat", {"messages": [MESSAGE], "options": {"num_contexts": 5}}, '"num_contexts"'),
+        ("/api/generate", {"promt": "hi"}, '"promt"'),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_names_that_nobody_knows_are_warned_of(
+    here: Place, path: str, members: Json, name: str, stream: bool
+) -> None:
+    answer = post(
+        here.server, path, {"model": here.model("templated", template=PLAIN), "stream": stream, **members}
+    )
+    assert answer.status == 200
+    assert [name in warning for warning in answer.last["warnings"]] == [True]
+    assert name.strip('"') in here.log()
+
+
+# case B067
+def test_a_misspelt_key_names_the_one_that_was_meant(here: Place) -> None:
+    model = here.model("templated", template=PLAIN)
+    answer = post(here.server, "/api/chat", {"model": model, "message": [MESSAGE]})
+    assert answer.last["warnings"] == ['unknown key "message" ignored, did you mean "messages"?']
+
+
+# case B067
+@pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
+def test_an_empty_request_loads_the_model_as_documented(here: Place, path: str) -> None:
+    answer = post(here.server, path, {"model": here.model("templated", template=PLAIN)})
+    assert (answer.status, answer.last["done_reason"]) == (200, "load")
+    assert "warnings" not in answer.last
+
+
+# case B072
+@pytest.mark.parametrize("path", ["/api/chat", "/api/generate", "/api/embed", "/api/show"])
+def test_an_error_is_a_flat_text(here: Place, path: str) -> None:
+    answer = post(here.server, path, {"model": "nobody", "input": "x"})
+    assert answer.status == 404
+    assert list(answer.body) == ["error"]
+    assert "nobody" in answer.body["error"]
