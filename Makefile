@@ -10,8 +10,8 @@ run: .venv/.runtime .venv/.model
 	@$(BIN)/python packaging/quickstart.py "$(PROMPT)"
 
 test: .venv/.runtime .venv/.dev .venv/.models
-	$(BIN)/python -m pytest tests --numprocesses 2 --quiet
-	$(BIN)/python -m pytest integration --quiet
+	$(BIN)/python -m pytest tests --numprocesses 2 --quiet --reruns 1
+	$(BIN)/python -m pytest integration --quiet --reruns 2 --reruns-delay 1
 
 check: .venv/.dev
 	$(BIN)/ruff format --check .
