@@ -181,6 +181,19 @@ def test_b080_a_stop_sequence_is_enforced_and_told(here: Place, client: Anthropi
     assert here.calls("/completion")[0]["stop"] == ["HALT"]
 
 
+@pytest.mark.parametrize("model", ["plain", "native"])
+def test_b080_a_stop_sequence_that_the_engine_lets_through_is_enforced(
+    here: Place, client: Anthropic, model: str
+) -> None:
+    here.says(["one two ", "HA", "LT", " three"])
+    for reply in (
+        ask(client, model, stop_sequences=["HALT"]),
+        streamed(client, model, stop_sequences=["HALT"])[0],
+    ):
+        assert content(reply) == [{"type": "text", "text": "one two "}]
+        assert (reply.stop_reason, reply.stop_sequence) == ("stop_sequence", "HALT")
+
+
 def test_a_stop_of_the_model_is_the_end_of_its_turn(here: Place, client: Anthropic) -> None:
     here.says(["one", {"stop_type": "word", "stopping_word": "<eot>"}])
     reply = ask(client, "plain", stop_sequences=["HALT"])
