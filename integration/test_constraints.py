@@ -14,7 +14,9 @@ import pytest
 from integration.conftest import CHAT_MODEL
 from tests.sample_models import smollm2, with_chat_template
 
-OPTIONS = {"temperature": 0, "seed": 7, "num_predict": 150, "num_ctx": 2048}
+pytestmark = pytest.mark.timeout(180)
+
+OPTIONS = {"temperature": 0, "seed": 7, "num_predict": 80, "num_ctx": 2048}
 TEMPLATE = (
     "{{ if .Tools }}<|im_start|>system\nTools: {{ .Tools }}<|im_end|>\n{{ end }}"
     "{{ range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content }}"
@@ -41,7 +43,7 @@ MODELS: dict[str, dict[str, Any]] = {
     },
 }
 
-WEATHER = {
+WEATHER: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "get_weather",
@@ -56,7 +58,7 @@ WEATHER = {
         },
     },
 }
-CLOCK = {
+CLOCK: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "get_time",
@@ -65,6 +67,7 @@ CLOCK = {
     },
 }
 TOOLS = [WEATHER, CLOCK]
+PARAMETERS = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
 CONVERSATION = [
     {"role": "user", "content": "What will the weather be in Oslo?"},
     {
@@ -101,21 +104,23 @@ def chat(http: httpx.Client, model: str, **members: Any) -> dict[str, Any]:
     answer.raise_for_status()
     records = [json.loads(line) for line in answer.text.splitlines()]
     messages = [record["message"] for record in records]
-    return records[-1] | {
+    last: dict[str, Any] = records[-1]
+    return last | {
         "content": "".join(message.get("content", "") for message in messages),
         "calls": [call["function"] for message in messages for call in message.get("tool_calls", ())],
     }
 
 
-@pytest.mark.parametrize("model", [*MODELS, "native"])
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("model", "stream"),
+    [*((model, False) for model in (*MODELS, "native")), ("tagged", True), ("qwen3", True), ("native", True)],
+)
 def test_a_forced_call_comes_back_as_a_call(http: httpx.Client, model: str, stream: bool) -> None:
     reply = chat(http, model, tools=TOOLS, tool_choice="required", stream=stream)
     assert reply["calls"]
     assert not reply["content"].strip() or reply["done_reason"] == "length"
-    parameters = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
     for call in reply["calls"]:
-        jsonschema.validate(call["arguments"], parameters[call["name"]])
+        jsonschema.validate(call["arguments"], PARAMETERS[call["name"]])
 
 
 @pytest.mark.parametrize("model", [*MODELS, "native"])

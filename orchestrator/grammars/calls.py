@@ -22,7 +22,7 @@ from orchestrator.grammars.gbnf import Grammar, RuleBook, literal, one_of, repea
 from orchestrator.grammars.json_rules import json_rule
 from orchestrator.grammars.schema import SchemaWriter, schema_grammar
 
-MOST_CALLS = 16
+MOST_CALLS = 8
 """A model that cannot stop shall not fill its window with calls."""
 
 _ANYTHING = r"[^\x00]*"

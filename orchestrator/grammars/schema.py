@@ -224,6 +224,8 @@ class SchemaWriter:
             elif name in required:
                 return None
         others = self._other_members(objects, names)
+        if not members and others is None:
+            return literal("{}")
         return f'"{{" {self._space()} {self._members(members, others)}"}}"'
 
     def _other_members(self, objects: Objects, names: Iterable[str]) -> str | None:
@@ -248,8 +250,6 @@ class SchemaWriter:
             rest = f"{part if required else optional(part)} {rest}".rstrip()
             if 0 < index <= first_required:
                 rest = self._book.add(f"{self._name}-members", rest)  # said again by the beginning before it
-        if not beginnings:
-            return ""
         return _ended(one_of(reversed(beginnings)), may_be_empty=first_required == len(members))
 
 
