@@ -32,7 +32,7 @@ DIFFERENT = {
     r"oai-chat/max-completion-tokens-ignored": "max_completion_tokens is a limit",
     r"oai-chat/unknown-keys": "n is how many answers there are",
     r"oai-embed/nested": "token ids are embedded",
-    r"(generate|chat)/think-false-parser|oai-chat/reasoning-object": "without a thought the answer is content",
+    r"(generate|chat)/think-false-parser|oai-chat/reasoning-object": "with think off it is content",
     r"generate/format-json-stream|chat/format-json|oai-chat/format-upper": "the engine in the wheel gets a "
     "grammar of ours for any JSON object, under which the model chooses other words",
     r"method/brew-api-tags": "a method that HTTP does not know is a 400 of the HTTP parser, not a 405",
