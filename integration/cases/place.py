@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from integration.toy import get, post, upload
+from integration.toy import PATIENCE_S, get, post, request_head, upload
 from tests.engine_replay.stand_in import Event, StandIn, stand_in
 from tests.gguf_builder import Tensor, build_gguf
 from tests.http_replay.daemon import daemon_process
@@ -53,15 +54,19 @@ class Place:
     _moment: int = 0
     _log_moment: int = 0
 
-    def model(self, name: str, *, metadata: Mapping[str, Any] | None = None, **members: Any) -> str:
+    def model(
+        self,
+        name: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        more_files: Mapping[str, str] | None = None,
+        **members: Any,
+    ) -> str:
         """Make a model, if this place has none of that name; ``metadata`` goes into its file."""
         if name not in self._made:
-            digest = upload(self.server, weights(name, metadata or {}))
-            answer = post(
-                self.server,
-                "/api/create",
-                {"model": name, "files": {"m.gguf": digest}, "stream": False, **members},
-            )
+            files = {"m.gguf": upload(self.server, weights(name, metadata or {})), **(more_files or {})}
+            body = {"model": name, "files": files, "stream": False, **members}
+            answer = post(self.server, "/api/create", body)
             assert answer.status == 200, answer
             self._made.add(name)
         return name
@@ -127,6 +132,14 @@ class Place:
         body = {"model": model, "prompt": prompt, "stream": False, **members}
         return post(self.server, "/api/generate", body)
 
+    @contextmanager
+    def asked(self, path: str, body: Json) -> Iterator[None]:
+        """A client that waits for an answer and goes at the end of the block."""
+        content = json.dumps(body).encode()
+        with socket.create_connection((self.server.host, self.server.port), timeout=PATIENCE_S) as client:
+            client.sendall(request_head(self.server, path, len(content)) + content)
+            yield
+
     def prompt(self, model: str, *messages: str | Json, **members: Any) -> str:
         """The prompt of a conversation."""
         answer = self.chat(model, *messages, _debug_render_only=True, **members)
@@ -142,9 +155,9 @@ class Place:
         """What the engine told since it was scripted."""
         return [event for event in self.engine.since(self._moment) if event["ev"] == kind]
 
-    def heard(self, event: str, **members: Any) -> Event:
-        """Wait until the engine tells this."""
-        return self.engine.heard(event, after=self._moment, **members)
+    def heard(self, event: str, *, after: int | None = None, **members: Any) -> Event:
+        """Wait until the engine tells this, now or since it was scripted."""
+        return self.engine.heard(event, after=self._moment if after is None else after, **members)
 
     def log(self) -> str:
         """What the daemon has logged since the engine was scripted."""

@@ -12,7 +12,7 @@ PROMPT = "The locker code is PLUM-4471. " + "filler " * 3000 + "What is the lock
 TOO_LONG = {
     "error": {
         "code": 400,
-        "message": "request (10526 tokens) exceeds the available context size (512 tokens), try increasing it",
+        "message": "request (10526 tokens) exceeds the available context size (512 tokens)",
         "type": "exceed_context_size_error",
         "n_prompt_tokens": 10526,
         "n_ctx": 512,

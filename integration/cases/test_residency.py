@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -17,9 +18,7 @@ NEVER = 100 * 365 * 24 * HOUR
 
 
 def seconds_left(entry: Json) -> float:
-    expires = datetime.fromisoformat(
-        entry["expires_at"][:19] + entry["expires_at"][-6:].replace("Z", "+00:00")
-    )
+    expires = datetime.fromisoformat(re.sub(r"\.\d+", "", entry["expires_at"]))
     return (expires - datetime.now(expires.tzinfo)).total_seconds()
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,8 +22,7 @@ COLOURS = ("red", "blue", "green")
 @pytest.fixture(scope="module")
 def one_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A daemon that keeps one model in memory."""
-    environment = {"OLLAMA_MAX_LOADED_MODELS": "1", "ORCH_STOP_GRACE": "1s"}
-    with place(tmp_path_factory.mktemp("one"), environment) as here:
+    with place(tmp_path_factory.mktemp("one"), {"OLLAMA_MAX_LOADED_MODELS": "1"}) as here:
         for colour in COLOURS:
             here.model(colour, template=PLAIN)
         yield here
@@ -121,12 +119,11 @@ def test_smaller_wishes_use_the_larger_window(here: Place) -> None:
 def test_a_model_deaf_to_its_stop_goes_all_the_same(single: Place, pool: ThreadPoolExecutor) -> None:
     single.script(loads=[{"ignore_sigterm": True}, {}])
     assert single.chat("red", "x", keep_alive=-1).status == 200
+    deaf = single.engine.processes()
     post(single.server, "/api/generate", {"model": "red", "keep_alive": 0})
-    second = ask(single, pool, "blue")
-    until(lambda: "stopping" in get(single.server, "/api/ps").body)
-    assert get(single.server, "/api/ps").body["stopping"][0]["name"] == "red:latest"
-    assert second.result(timeout=30).status == 200
-    until(lambda: "stopping" not in get(single.server, "/api/ps").body)
+    assert statuses([ask(single, pool, "blue")]) == [200]
+    assert not set(deaf) & set(single.engine.processes())
+    assert [model["name"] for model in single.loaded()] == ["blue:latest"]
 
 
 # case B110
@@ -190,14 +187,14 @@ def test_one_consumers_words_never_reach_anothers_prompt(here: Place, pool: Thre
 
 # case B112
 def test_a_real_engine_keeps_consumers_apart(real_daemon: str) -> None:
-    question = [{"role": "user", "content": "Which code word were you told? Answer in one word."}]
-    secret = {"role": "system", "content": "The code word is TULIP. TULIP is the code word."}
-    options = {"num_predict": 12, "temperature": 0, "seed": 1}
+    secret = {"role": "system", "content": "The code word is TULIP."}
+    question = {"role": "user", "content": "Which code word?"}
+    options = {"num_predict": 8, "temperature": 0, "seed": 1}
     with closing(Client(f"http://{real_daemon}")) as client:
-        for _ in range(3):
-            client.chat(CHAT_MODEL, [secret, *question], options=options)
-            reply = client.chat(CHAT_MODEL, question, options=options)
-            assert "tulip" not in (reply.message.content or "").lower()
+        before = client.chat(CHAT_MODEL, [question], options=options).message.content
+        client.chat(CHAT_MODEL, [secret, question], options=options)
+        after = client.chat(CHAT_MODEL, [question], options=options).message.content
+    assert "tulip" not in f"{before} {after}".lower()
 
 
 # case B105

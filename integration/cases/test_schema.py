@@ -13,14 +13,11 @@ from integration.cases.place import PLAIN, THINKING, Place, deltas, folded, told
 from integration.conftest import CHAT_MODEL
 
 SUMMARY = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
-CHOICE = {
-    "type": "object",
-    "properties": {
-        "mark": {"type": "string", "enum": ["red", "blue"]},
-        "n": {"type": "integer", "minimum": 1, "maximum": 3},
-    },
-    "required": ["mark", "n"],
+MARK_AND_NUMBER = {
+    "mark": {"type": "string", "enum": ["red", "blue"]},
+    "n": {"type": "integer", "minimum": 1, "maximum": 3},
 }
+CHOICE = {"type": "object", "properties": MARK_AND_NUMBER, "required": ["mark", "n"]}
 THOUGHT = ["<think>", "Let me", " see.", "</think>", "\n\n", '{"', "{"]
 ANSWER = ['{"', 'summary": "x"}']
 
@@ -124,14 +121,13 @@ def test_what_nobody_enforces_is_told(here: Place, route: str, schema: Any, poin
 
 # case B057
 def test_a_real_engine_keeps_to_the_schema(real_daemon: str) -> None:
-    bounded = CHOICE | {
-        "properties": CHOICE["properties"] | {"x": {"type": "number", "minimum": 0, "maximum": 1}}
-    }  # type: ignore[operator]
+    properties = {**MARK_AND_NUMBER, "x": {"type": "number", "minimum": 0, "maximum": 1}}
+    bounded = {**CHOICE, "properties": properties}
     with closing(Client(f"http://{real_daemon}")) as client:
         for seed in (1, 2):
             options = {"seed": seed, "temperature": 2.0, "num_predict": 200}
             reply = client.generate(CHAT_MODEL, "Say green and 17.", format=bounded, options=options)
-            found = json.loads(reply.response)
+            found = json.loads(reply.response or "")
             assert found["mark"] in ("red", "blue")
             assert found["n"] in (1, 2, 3)
             assert 0 <= found.get("x", 0) <= 1

@@ -10,6 +10,8 @@ from integration.cases.place import OUT_OF_BUDGET, THINKING, Place, deltas, fold
 
 OPENED = THINKING + "<think>\n"
 """A template that opens the thought by itself."""
+ACCEPTED: list[Any] = [True, False, "true", "false", "low", "medium", "high", None]
+REFUSED: list[Any] = ["banana", 1, "", [], {}]
 QUOTING = "The tag `</think>` closes a thought.</think>It does, see `</think>`."
 
 
@@ -69,8 +71,8 @@ def test_the_first_closing_tag_that_is_not_quoted_ends_the_thought(here: Place, 
 @pytest.mark.parametrize(
     ("think", "status"),
     [
-        *((value, 200) for value in (True, False, "true", "false", "low", "medium", "high", None)),
-        *((value, 400) for value in ("banana", 1, "", [], {})),
+        *((value, 200) for value in ACCEPTED),
+        *((value, 400) for value in REFUSED),
     ],
 )
 @pytest.mark.parametrize("route", ["chat", "generate"])

@@ -192,8 +192,8 @@ def xml_call(name: str, **values: str) -> str:
 def test_calls_are_what_they_are_and_text_is_text(
     here: Place, form: str, output: str, content: str, calls: Sequence[Call]
 ) -> None:
-    think = {"think": False} if form == "glm" else {}
-    found = said(here, models(here)[form](), output, **think)
+    think = False if form == "glm" else None
+    found = said(here, models(here)[form](), output, think=think)
     assert (found["content"], found["calls"]) == (content, list(calls))
     assert found["thinking"] == ""
 

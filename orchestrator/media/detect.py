@@ -11,7 +11,7 @@ from enum import Enum
 from orchestrator.errors import BadRequest
 
 _SVG = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!DOCTYPE svg[^>]*>\s*)?<svg[\s>]", re.DOTALL
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*(?:<!DOCTYPE svg[^>]*>\s*)?<svg[\s>/]", re.DOTALL
 )
 _HEAD_BYTES = 1024
 
