@@ -6,6 +6,7 @@ Source: llama.cpp common/json-schema-to-grammar.cpp.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,9 +28,9 @@ _SINGLE = ("items", "additionalProperties")
 def losses(schema: Any) -> tuple[str, ...]:
     """JSON pointers to the keywords of ``schema`` that an engine loses when it reads the schema by itself."""
     found: list[str] = []
-    pending = [Place("#", schema)]
+    pending = deque([Place("#", schema)])
     while pending:
-        place = pending.pop(0)
+        place = pending.popleft()
         if isinstance(place.schema, Mapping):
             found += (f"{place.path}/{keyword}" for keyword in _lost(place.schema))
             pending += _parts(place)
@@ -50,8 +51,10 @@ def _lost(schema: Mapping[str, Any]) -> Iterator[str]:
         yield "required"
     if "items" in schema and "prefixItems" in schema:
         yield "prefixItems"
-    if "items" not in schema and "prefixItems" not in schema:
-        yield from (keyword for keyword in asked if keyword in _COUNTS)
+    if not isinstance(schema.get("items", schema.get("prefixItems", [])), Mapping):
+        yield from (keyword for keyword in asked if keyword in _COUNTS)  # none, or a tuple of fixed length
+    if "pattern" in schema and not _is_plain(schema["pattern"]):
+        yield "pattern"
     if "pattern" in schema and schema.get("format") in _FORMATS:
         yield "format"
     if "pattern" in schema or schema.get("format") in _FORMATS or schema.get("type") != "string":
@@ -65,6 +68,11 @@ def _is_undeclared(schema: Mapping[str, Any]) -> bool:
     required, properties = schema.get("required"), schema.get("properties")
     names = required if isinstance(required, list) else []
     return not set(map(str, names)) <= set(properties if isinstance(properties, Mapping) else ())
+
+
+def _is_plain(pattern: Any) -> bool:
+    """Whether the engine can say a pattern: it has to be anchored, and few escapes are known."""
+    return isinstance(pattern, str) and pattern[:1] == "^" and pattern[-1:] == "$" and "\\" not in pattern
 
 
 def _parts(place: Place) -> Iterator[Place]:
