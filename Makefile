@@ -10,7 +10,7 @@ run: .venv/.runtime .venv/.model
 	@$(BIN)/python packaging/quickstart.py "$(PROMPT)"
 
 test: .venv/.runtime .venv/.dev .venv/.models
-	$(BIN)/python -m pytest tests --numprocesses 2 --quiet -p no:rerunfailures
+	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --quiet -p no:rerunfailures
 	$(BIN)/python -m pytest integration --quiet --reruns 2 --reruns-delay 1
 
 check: .venv/.dev

@@ -22,6 +22,7 @@ WAITING = {
 """Patterns of cases that need what is not there yet → what that is. Emptied as it comes."""
 
 DIFFERENT = {
+    r"requests/media-unknown-(chat|gen)": "what is no image is refused before an engine sees it (case B150)",
     r"requests/deferred-(nothink-.*|(olmo3|vl-think)-(json|schema)|qwen3-json|stream-false|think-schema)": (
         "the second run goes on from the thought, token for token; an answer without one is constrained too"
     ),

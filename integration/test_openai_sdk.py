@@ -650,7 +650,7 @@ def test_vectors_are_shortened(real_client: OpenAI) -> None:
 
 def test_models_are_listed_and_found(real_client: OpenAI) -> None:
     names = {model.id for model in real_client.models.list()}
-    assert names == {f"{CHAT_MODEL}:latest", f"{EMBEDDING_MODEL}:latest"}
+    assert names >= {f"{CHAT_MODEL}:latest", f"{EMBEDDING_MODEL}:latest"}
     found = real_client.models.retrieve(CHAT_MODEL)
     assert (found.id, found.object, found.owned_by) == (CHAT_MODEL, "model", "library")
     with pytest.raises(NotFoundError, match="model 'absent:latest' not found"):

@@ -24,7 +24,7 @@ CONVERSATION: list[str | Json] = [
     for turn in range(60)
     for role in ("user", "assistant")
 ]
-SMALL = {"options": {"num_ctx": 512}}
+SMALL = {"options": {"num_ctx": 512, "num_batch": 96}}  # a batch that no larger window was loaded with
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,8 @@ STRICT = {
     "system first": "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
     "{{ raise_exception('System message must be at the beginning.') }}{% endif %}" + TURN + "{% endfor %}",
     "no system": "{% for m in messages %}{% if m.role == 'system' %}"
-    "{{ raise_exception('System role not supported') }}{% elif (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('System role not supported') }}"
+    "{% elif (m.role == 'user') != (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}"
     "{% endif %}" + TURN + "{% endfor %}",
 }

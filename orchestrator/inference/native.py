@@ -69,7 +69,7 @@ class _Chat:
         try:
             return await self._opened(kept, overflow)
         except EngineRefused as error:
-            if not _is_too_long(error):
+            if not _is_too_long(error) or not self.turn.shift:
                 raise
             return await self._shortened(kept, overflow, error)
 

@@ -22,7 +22,7 @@ _OPEN, _CLOSE = Tags(TOOL_OPEN), Tags(TOOL_CLOSE)
 _TOKEN = re.compile(rf"{ESCAPE}.*?{ESCAPE}|[{{}}\[\],]", re.DOTALL)
 _SEPARATOR = re.compile("[:=]")
 _QUOTED = re.compile(r"""(?P<quote>["'])(?P<text>.*)(?P=quote)""", re.DOTALL)
-_WORDS = {"true": True, "false": False}
+_WORDS = {"true": True, "false": False, "<nil>": None}
 _DEEPEST = 50
 """How deep lists and maps may be nested; deeper ones are text."""
 

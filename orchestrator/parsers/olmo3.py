@@ -23,6 +23,7 @@ _DIALECT = Dialect(
         "true": True, "True": True, "false": False, "False": False, "null": None, "None": None, "nil": None,
     },
     escapes={"\\": "\\", '"': '"', "'": "'", "n": "\n", "t": "\t", "r": "\r"},
+    unicode_escapes=True,
     bare_items=True,
     empty_values=True,
     name=r"[A-Za-z0-9_.\-]+",
