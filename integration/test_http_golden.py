@@ -36,6 +36,7 @@ DIFFERENT = {
     r"generate/format-json-stream|chat/format-json|oai-chat/format-upper": "the engine in the wheel gets a "
     "grammar of ours for any JSON object, under which the model chooses other words",
     r"chat/long-last-(gemma|native)": "one policy for all models: the middle is cut, and told of (case B002)",
+    r"chat/debug-images-qwen": "images are tagged for renderers that would pass them over",
     r"method/brew-api-tags": "a method that HTTP does not know is a 400 of the HTTP parser, not a 405",
 }
 """Patterns of cases where we answer otherwise on purpose → how."""
