@@ -364,9 +364,14 @@ class Exchange:
         except (ClientLeft, ConnectionError):
             log("client-gone", path=self.path, n=self.number)
         finally:
-            if self.number is not None:
-                log("end", path=self.path, n=self.number)
+            self.end()
             self.connection.close()
+
+    def end(self) -> None:
+        """Write down, once, that this request is over: before its last byte, so who read that can look."""
+        number, self.number = self.number, None
+        if number is not None:
+            log("end", path=self.path, n=number)
 
     def read(self) -> bool:
         raw = b""
@@ -437,6 +442,7 @@ class Exchange:
             f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
             "Connection: close\r\n\r\n"
         )
+        self.end()
         self.connection.sendall(head.encode() + body)
 
     def stream(self, items: list[Json]) -> None:
@@ -450,6 +456,7 @@ class Exchange:
                 raise ClientLeft
             if self.stream_item(item):
                 return
+        self.end()
         self.connection.sendall(b"0\r\n\r\n")
 
     def stream_item(self, item: Json) -> bool:
