@@ -20,11 +20,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from orchestrator import OLLAMA_VERSION, __version__
-from orchestrator.api import rerank
 from orchestrator.api.anthropic.routes import anthropic_routes
 from orchestrator.api.app import RUNNER_OPTIONS, build_app
 from orchestrator.api.native.routes import native_routes
@@ -33,14 +33,11 @@ from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
 from orchestrator.api.state import AppState
 from orchestrator.config import Config
-from orchestrator.create.quantizer import Quantizer
 from orchestrator.discovery.cpu import thread_limit
 from orchestrator.discovery.machine import Machine
 from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from orchestrator.domain.addresses import ServerAddress
 from orchestrator.errors import OrchestratorError
-from orchestrator.inference.prepare import Defaults
-from orchestrator.inference.service import Inference
 from orchestrator.logs import set_up_logging
 from orchestrator.metrics import Metrics
 from orchestrator.process.address import RunDirectory, run_directory
@@ -55,6 +52,10 @@ from orchestrator.scheduler.memory import context_tier
 from orchestrator.scheduler.settings import SchedulerSettings
 from orchestrator.store.layout import StoreLayout
 from orchestrator.store.models import ModelStore
+
+if TYPE_CHECKING:
+    from orchestrator.create.quantizer import Quantizer
+    from orchestrator.inference.service import Inference
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +102,6 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
             *native_routes(state),
             *openai_routes(state),
             *anthropic_routes(state),
-            *rerank.routes(state),
         )
         runner = web.AppRunner(build_app(state, routes), **RUNNER_OPTIONS)
         await runner.setup()
@@ -134,19 +134,25 @@ async def _state(
 ) -> AppState:
     devices = await asyncio.to_thread(machine.devices)
     tier = context_tier(devices, overhead_bytes=config.gpu_overhead)
-    inference = Inference(
-        models=models,
-        scheduler=scheduler,
-        defaults=Defaults(config.context_length or tier, ctx_auto=not config.context_length),
-        go_template=config.go_template,
-        overflow_is_error=config.context_overflow == "error",
-        observer=metrics,
-    )
+
+    def make_inference() -> Inference:
+        from orchestrator.inference.prepare import Defaults
+        from orchestrator.inference.service import Inference
+
+        return Inference(
+            models=models,
+            scheduler=scheduler,
+            defaults=Defaults(config.context_length or tier, ctx_auto=not config.context_length),
+            go_template=config.go_template,
+            overflow_is_error=config.context_overflow == "error",
+            observer=metrics,
+        )
+
     return AppState(
         version=OLLAMA_VERSION,
         models=models,
         scheduler=scheduler,
-        inference=inference,
+        make_inference=make_inference,
         metrics=metrics,
         origins=Origins.parse(config.origins),
         check_hosts=_is_loopback(config.host),
@@ -178,8 +184,14 @@ def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantiz
     return (
         LlamaEngine(info, settings, run, config.load_timeout),
         Machine(_probe(config, info, environ)),
-        Quantizer.at(program, environ) if program else None,
+        _quantizer(program, environ) if program else None,
     )
+
+
+def _quantizer(program: Path, environ: Mapping[str, str]) -> Quantizer:
+    from orchestrator.create.quantizer import Quantizer
+
+    return Quantizer.at(program, environ)
 
 
 def _probe(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> DeviceProbe | None:

@@ -1,4 +1,4 @@
-"""``/v1/rerank`` and ``/api/rerank``: one form, and errors in the dialect of the rest of the path."""
+"""``/v1/rerank`` and ``/api/rerank``: one form; errors are told as the rest of the path tells them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from orchestrator.api.bodies import read
-from orchestrator.api.openai.errors import OPENAI
 from orchestrator.api.replies import json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
@@ -23,7 +22,7 @@ def routes(state: AppState) -> Iterable[Route]:
         body = await read(request, wire.RerankRequest)
         return json_reply(from_reply(body, await rerank(state.inference, to_rerank(body))))
 
-    return (Route("POST", "/api/rerank", post), Route("POST", "/v1/rerank", OPENAI.spoken(post)))
+    return (Route("POST", "/api/rerank", post), Route("POST", "/v1/rerank", post))
 
 
 def to_rerank(body: wire.RerankRequest) -> RerankRequest:

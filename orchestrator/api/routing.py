@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from aiohttp import web
+
+if TYPE_CHECKING:
+    from orchestrator.api.state import AppState
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -24,6 +30,45 @@ class Route:
     method: str
     path: str
     handler: Handler
+
+
+def deferred(state: AppState, modules: Mapping[str, Iterable[str]]) -> tuple[Route, ...]:
+    """Routes whose modules are imported when the first request for one of them comes.
+
+    ``modules`` maps the name of a module that has ``routes(state)`` to its routes, as ``"GET /api/ps"``. So a
+    daemon starts at once, and one that is never asked for a dialect never holds it in memory.
+    """
+    found = []
+    for name, routes in modules.items():
+        module = _Module(name, state)
+        for route in routes:
+            method, _, path = route.partition(" ")
+            found.append(Route(method, path, module.handler(method, path)))
+    return tuple(found)
+
+
+class _Module:
+    """A module of handlers that may not be imported yet."""
+
+    def __init__(self, name: str, state: AppState) -> None:
+        self._name = name
+        self._state = state
+        self._handlers: dict[tuple[str, str], Handler] = {}
+
+    def handler(self, method: str, path: str) -> Handler:
+        """What answers a request for one route, by way of the module."""
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            handler = self._handlers.get((method, path)) or await self._imported(method, path)
+            return await handler(request)
+
+        return answer
+
+    async def _imported(self, method: str, path: str) -> Handler:
+        module = await asyncio.to_thread(import_module, self._name)
+        routes: Iterable[Route] = module.routes(self._state)
+        self._handlers = {(route.method, route.path): route.handler for route in routes}
+        return self._handlers[method, path]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
-from orchestrator.create.quantizer import Quantizer
 from orchestrator.domain.durations import KeepAlive
-from orchestrator.inference.service import Inference
 from orchestrator.metrics import Metrics
 from orchestrator.scheduler.loop import Scheduler
 from orchestrator.store.models import ModelStore
 
+if TYPE_CHECKING:
+    from orchestrator.create.quantizer import Quantizer
+    from orchestrator.inference.service import Inference
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class AppState:
     """Made once by the daemon."""
 
     version: str
     models: ModelStore
     scheduler: Scheduler
-    inference: Inference
+    make_inference: Callable[[], Inference]
     metrics: Metrics
     origins: Origins
     check_hosts: bool
@@ -37,6 +42,11 @@ class AppState:
     """The longest silence in an event stream before a sign of life; 0 is any."""
     quantizer: Quantizer | None = None
     """Comes with the native engine."""
+
+    @cached_property
+    def inference(self) -> Inference:
+        """The path from requests to answers; made with the first request, for it takes much to import."""
+        return self.make_inference()
 
     @property
     def cloud_disabled(self) -> bool:

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ParamSpec, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
@@ -24,12 +25,12 @@ from orchestrator.store.errors import CorruptManifest, ModelNotFound
 from orchestrator.store.kept import Kept
 from orchestrator.store.layout import StoreLayout, make_directory
 from orchestrator.store.manifests import ManifestStore, StoredManifest
-from orchestrator.store.model import ListedModel, Model
 from orchestrator.store.prune import prune_unused, remove_if_unused
-from orchestrator.store.reading import ModelReader
 from orchestrator.store.wire import Manifest
 
-__all__ = ["ListedModel", "Model", "ModelStore"]
+if TYPE_CHECKING:
+    from orchestrator.store.model import ListedModel, Model
+    from orchestrator.store.reading import ModelReader
 
 logger = logging.getLogger(__name__)
 
@@ -61,10 +62,17 @@ class ModelStore:
         self.layout = layout
         self.blobs = BlobStore(layout)
         self.manifests = ManifestStore(layout)
-        self.reader = ModelReader(self.blobs, go_template=go_template)
+        self._go_template = go_template
         self._prunes = prunes
         self._changing = threading.Lock()
         self._opened: Kept[ModelName, _Opened] = Kept()
+
+    @cached_property
+    def reader(self) -> ModelReader:
+        """What reads the parts of a model; made with the first model, for it takes much to import."""
+        from orchestrator.store.reading import ModelReader
+
+        return ModelReader(self.blobs, go_template=self._go_template)
 
     async def start(self) -> None:
         """Make the directories, bring an old store up to date, remove what nothing uses.

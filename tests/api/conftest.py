@@ -61,7 +61,7 @@ async def state(tmp_path: Path) -> AsyncIterator[AppState]:
             version="1.2.3",
             models=models,
             scheduler=scheduler,
-            inference=Inference(models, scheduler, Defaults(num_ctx=4096, ctx_auto=True)),
+            make_inference=lambda: Inference(models, scheduler, Defaults(num_ctx=4096, ctx_auto=True)),
             metrics=Metrics(),
             origins=Origins.parse(()),
             check_hosts=True,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.api.rerank import from_reply, routes, to_rerank
+from orchestrator.api.openai.routes import openai_routes
+from orchestrator.api.rerank import from_reply, to_rerank
 from orchestrator.api.state import AppState
 from orchestrator.domain.requests import RerankRequest
 from orchestrator.inference.rerank import Ranked, RerankReply
@@ -72,7 +73,7 @@ def test_a_reply_has_the_form_of_jina_and_cohere(shows: bool) -> None:
 async def test_what_cannot_be_ranked_is_refused(
     state: AppState, path: str, members: dict[str, Any], status: int, message: str
 ) -> None:
-    async with serving(state, *routes(state)) as client, client.post(path, json=BODY | members) as response:
+    async with serving(state, *openai_routes(state)) as client, client.post(path, json=BODY | members) as response:
         assert response.status == status
         told = (await response.json())["error"]
     assert (told if path == "/api/rerank" else told["message"]) == message

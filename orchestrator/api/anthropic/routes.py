@@ -1,18 +1,20 @@
-"""All routes of Anthropic's API."""
+"""All routes of Anthropic's API, and which module answers them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.api.anthropic import count_tokens, messages
 from orchestrator.api.anthropic.errors import ANTHROPIC
-from orchestrator.api.routing import Route
+from orchestrator.api.routing import Route, deferred
 from orchestrator.api.state import AppState
 
-_MODULES = (messages, count_tokens)
+MODULES = {
+    "orchestrator.api.anthropic.messages": ("POST /v1/messages",),
+    "orchestrator.api.anthropic.count_tokens": ("POST /v1/messages/count_tokens",),
+}
 
 
 def anthropic_routes(state: AppState) -> tuple[Route, ...]:
     """The routes under ``/v1/messages``; failures are told as Anthropic does."""
-    routes = (route for module in _MODULES for route in module.routes(state))
+    routes = deferred(state, MODULES)
     return tuple(replace(route, handler=ANTHROPIC.spoken(route.handler)) for route in routes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.domain.loads import ModelFiles
-from orchestrator.store.models import ListedModel, Model
+from orchestrator.store.model import ListedModel, Model
 from orchestrator.wire import native as wire
 
 

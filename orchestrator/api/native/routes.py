@@ -1,29 +1,34 @@
-"""All routes of the native API."""
+"""All routes of the native API, and which module answers them."""
 
 from __future__ import annotations
 
-from orchestrator.api.native import (
-    account,
-    blobs,
-    copy,
-    create,
-    delete,
-    embedding,
-    generation,
-    ps,
-    show,
-    tags,
-    transfers,
-    version,
-)
-from orchestrator.api.routing import Route
+from orchestrator.api.native import version
+from orchestrator.api.routing import Route, deferred
 from orchestrator.api.state import AppState
 
-_MODULES = (
-    version, generation, embedding, tags, ps, show, create, blobs, copy, delete, transfers, account,
-)  # fmt: skip
+MODULES = {
+    "orchestrator.api.native.generation": ("POST /api/chat", "POST /api/generate"),
+    "orchestrator.api.native.embedding": ("POST /api/embed", "POST /api/embeddings"),
+    "orchestrator.api.native.tags": ("HEAD /api/tags", "GET /api/tags"),
+    "orchestrator.api.native.ps": ("GET /api/ps",),
+    "orchestrator.api.native.show": ("POST /api/show",),
+    "orchestrator.api.native.create": ("POST /api/create",),
+    "orchestrator.api.native.blobs": ("POST /api/blobs/{digest}", "HEAD /api/blobs/{digest}"),
+    "orchestrator.api.native.copy": ("POST /api/copy",),
+    "orchestrator.api.native.delete": ("DELETE /api/delete",),
+    "orchestrator.api.native.transfers": ("POST /api/pull", "POST /api/push"),
+    "orchestrator.api.rerank": ("POST /api/rerank",),
+    "orchestrator.api.native.account": (
+        "POST /api/me",
+        "POST /api/signout",
+        "DELETE /api/user/keys/{key}",
+        "POST /api/experimental/web_search",
+        "POST /api/experimental/web_fetch",
+        "GET /api/experimental/model-recommendations",
+    ),
+}
 
 
 def native_routes(state: AppState) -> tuple[Route, ...]:
     """The routes of Ollama's own API, ``/`` among them."""
-    return tuple(route for module in _MODULES for route in module.routes(state))
+    return (*version.routes(state), *deferred(state, MODULES))

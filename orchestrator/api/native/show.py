@@ -20,7 +20,7 @@ from orchestrator.inference.errors import CloudDisabled, ModelRequired
 from orchestrator.modelfile.commands import Command, Keyword
 from orchestrator.modelfile.printer import generated_modelfile
 from orchestrator.store.capabilities import uses_chat_template
-from orchestrator.store.models import Model
+from orchestrator.store.model import Model
 from orchestrator.templates.printf import quoted
 from orchestrator.templates.values import inner_text
 from orchestrator.units import rfc3339_local

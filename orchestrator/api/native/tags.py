@@ -8,7 +8,7 @@ from orchestrator.api.native import details
 from orchestrator.api.replies import json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
-from orchestrator.store.models import ListedModel
+from orchestrator.store.model import ListedModel
 from orchestrator.units import rfc3339_local
 from orchestrator.wire import native as wire
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import RunnerFailed
 from orchestrator.process.address import Address, RunDirectory, TcpAddress, free_port
@@ -15,8 +16,10 @@ from orchestrator.runners.base import LoadOrder
 from orchestrator.runners.engines import EngineInfo, Transport
 from orchestrator.runners.llama.health import check_health
 from orchestrator.runners.llama.launch import EngineSettings, Launch, media_marker, plan_launch
-from orchestrator.runners.llama.runner import LlamaRunner
 from orchestrator.runners.supervisor import EngineProcess
+
+if TYPE_CHECKING:
+    from orchestrator.runners.llama.runner import LlamaRunner
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +90,9 @@ class LlamaEngine:
             links=launch.links,
         )
         async with _stopped_on_failure(process, launch):
+            # what talks to the process is imported while that reads the model
+            from orchestrator.runners.llama.runner import LlamaRunner
+
             await process.wait_until_healthy(
                 lambda: check_health(address, patience=_HEALTH_PATIENCE), stall_timeout=self.stall_timeout
             )

@@ -1,0 +1,44 @@
+"""The tables of routes say what the modules say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from orchestrator.api.anthropic import routes as anthropic
+from orchestrator.api.native import routes as native
+from orchestrator.api.openai import routes as openai
+from orchestrator.api.state import AppState
+from tests.api.conftest import Client
+
+TABLES = (native.MODULES, openai.MODULES, anthropic.MODULES)
+
+
+@pytest.mark.parametrize("module", sorted({name for table in TABLES for name in table}))
+def test_the_tables_name_exactly_the_routes_of_each_module(state: AppState, module: str) -> None:
+    told: Iterable[Any] = import_module(module).routes(state)
+    tabled = [route for table in TABLES for route in table.get(module, ())]
+    assert sorted(tabled) == sorted(f"{route.method} {route.path}" for route in told)
+
+
+async def test_a_module_is_there_when_it_is_asked_for(client: Client) -> None:
+    for _ in range(2):
+        async with client.get("/api/tags") as response:
+            assert await response.json() == {"models": []}
+
+
+def test_a_daemon_that_only_starts_has_no_dialect_in_memory() -> None:
+    late = (
+        "orchestrator.wire.native",
+        "orchestrator.wire.openai",
+        "orchestrator.templates",
+        "orchestrator.grammars",
+    )
+    code = f"import sys, orchestrator.daemon; print([name for name in {late!r} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
