@@ -67,6 +67,11 @@ class BlobFile:
         """Where the content is until ``commit``; another program may write it, see ``absorb``."""
         return self._path
 
+    @property
+    def digest(self) -> Digest:
+        """The true digest of what was written so far."""
+        return Digest(self._hash.hexdigest())
+
     def absorb(self) -> Iterator[int]:
         """Instead of ``write``: take what another program has written to ``path``, a piece at a time.
 
@@ -98,7 +103,7 @@ class BlobFile:
 
         Raises ``DigestMismatch`` when ``expected`` is another one; the content is kept nevertheless.
         """
-        digest = Digest(self._hash.hexdigest())
+        digest = self.digest
         final = self._layout.blob(digest)
         created = _size_or_none(final) != self._written_bytes
         if created:
@@ -165,6 +170,10 @@ class BlobStore:
 
     def exists(self, digest: Digest) -> bool:
         return self.path(digest).is_file()
+
+    def has(self, digest: Digest, size_bytes: int) -> bool:
+        """Whether the blob is there and as long as it should be."""
+        return _size_or_none(self.path(digest)) == size_bytes
 
     def size(self, digest: Digest) -> int:
         """Size in bytes. Raises ``StoreError`` when the blob is not there."""

@@ -77,6 +77,10 @@ class ManifestStore:
 
     def read(self, name: ModelName) -> StoredManifest:
         """Raises ``ModelNotFound``, ``CorruptManifest`` or, when the disk fails, ``StoreError``."""
+        return self.read_whole(name)[0]
+
+    def read_whole(self, name: ModelName) -> tuple[StoredManifest, bytes]:
+        """``read``, and the very bytes of the file."""
         path = self._layout.manifest(name)
         try:
             with path.open("rb") as file:
@@ -86,7 +90,8 @@ class ManifestStore:
             raise ModelNotFound(name) from error
         except OSError as error:
             raise disk_error("open", path, error) from error
-        return StoredManifest(name, _parsed(path, content), hashlib.sha256(content).hexdigest(), modified_ns)
+        digest = hashlib.sha256(content).hexdigest()
+        return StoredManifest(name, parsed_manifest(path, content), digest, modified_ns), content
 
     def write(self, name: ModelName, manifest: Manifest) -> None:
         """Write a manifest under exactly this spelling. Raises ``StoreError``."""
@@ -205,7 +210,8 @@ def _entries(directory: Path, depth: int) -> Iterator[Path]:
             yield Path(entry.path)
 
 
-def _parsed(path: Path, content: bytes) -> Manifest:
+def parsed_manifest(path: Path, content: bytes) -> Manifest:
+    """The manifest in the bytes of the file at ``path``. Raises ``CorruptManifest``."""
     if not content:
         raise CorruptManifest(path, "the file is empty")
     try:

@@ -11,7 +11,9 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,11 +23,19 @@ from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.errors import StoreError
 from orchestrator.store.blobs import BlobStore
+from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import CorruptManifest, ModelNotFound
 from orchestrator.store.kept import Kept
 from orchestrator.store.layout import StoreLayout, make_directory
-from orchestrator.store.manifests import ManifestStore, StoredManifest
-from orchestrator.store.prune import prune_unused, remove_if_unused
+from orchestrator.store.manifests import ManifestStore, StoredManifest, parsed_manifest
+from orchestrator.store.prune import (
+    PrunePlan,
+    carry_out,
+    held_name,
+    plan_prune,
+    prune_unused,
+    remove_if_unused,
+)
 from orchestrator.store.wire import Manifest
 
 if TYPE_CHECKING:
@@ -65,6 +75,7 @@ class ModelStore:
         self._go_template = go_template
         self._prunes = prunes
         self._changing = threading.Lock()
+        self._held: Counter[str] = Counter()
         self._opened: Kept[ModelName, _Opened] = Kept()
 
     @cached_property
@@ -115,6 +126,25 @@ class ModelStore:
         """Remove those blobs that no model uses. Raises ``StoreError``."""
         await self._in_thread(self.release_now, digests)
 
+    async def prune(self, *, dry_run: bool = False) -> PrunePlan:
+        """Remove what nothing uses, unless it is young; says what went, or would go.
+
+        Raises ``StoreError`` while there is a manifest that cannot be read.
+        """
+        return await self._in_thread(self._prune, dry_run=dry_run)
+
+    @contextmanager
+    def holding(self, digests: Iterable[Digest]) -> Iterator[None]:
+        """While the block runs these blobs stay, although no model may use them yet, or any more."""
+        names = [held_name(digest) for digest in digests]
+        with self._changing:
+            self._held.update(names)
+        try:
+            yield
+        finally:
+            with self._changing:
+                self._held -= Counter(names)
+
     async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(work, *args, **kwargs)
 
@@ -125,6 +155,14 @@ class ModelStore:
         if self._prunes:
             prune_unused(self.layout, self.manifests, now=datetime.now(UTC))
             make_directory(self.layout.manifests)
+
+    def _prune(self, *, dry_run: bool) -> PrunePlan:
+        with self._changing:
+            plan = plan_prune(self.layout, self.manifests, now=datetime.now(UTC), held=self._held.keys())
+            if not dry_run:
+                carry_out(plan, self.manifests)
+                make_directory(self.layout.manifests)
+            return plan
 
     def _known(self, name: ModelName) -> Model | None:
         """The model of a name, if it was opened before and its manifest has not changed since."""
@@ -167,24 +205,35 @@ class ModelStore:
 
     def replace_now(self, name: ModelName, manifest: Manifest) -> None:
         """``replace``, for work that is in a thread already."""
+        self._put(name, manifest, canonical_json(manifest.to_json()))
+
+    def install_now(self, name: ModelName, content: bytes) -> None:
+        """``replace_now`` for a manifest from elsewhere, which is kept byte for byte.
+
+        Raises ``CorruptManifest`` too.
+        """
+        self._put(name, parsed_manifest(self.layout.manifest(name), content), content)
+
+    def _put(self, name: ModelName, manifest: Manifest, content: bytes) -> None:
         with self._changing:
             for part in manifest.parts:
                 self.blobs.touch(Digest.parse(part.digest))
             name = self.manifests.canonical(name)
             old = self._readable(name)
-            self.manifests.write(name, manifest)
+            self.manifests.write_bytes(name, content)
             if old is not None and self._prunes:
                 self._release_locked(old.manifest)
 
     def release_now(self, digests: Iterable[str]) -> None:
         """``release``, for work that is in a thread already."""
         with self._changing:
-            remove_if_unused(self.layout, self.manifests, digests)
+            remove_if_unused(self.layout, self.manifests, digests, held=self._held.keys())
 
     def _release_locked(self, manifest: Manifest) -> None:
         """The change itself is done; that its remains cannot be removed is no failure."""
         try:
-            remove_if_unused(self.layout, self.manifests, (part.digest for part in manifest.parts))
+            digests = [part.digest for part in manifest.parts]
+            remove_if_unused(self.layout, self.manifests, digests, held=self._held.keys())
         except StoreError as error:
             logger.warning("unused blobs not removed", extra={"reason": str(error)})
 

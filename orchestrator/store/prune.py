@@ -1,4 +1,4 @@
-"""Removing blobs that nothing uses.
+"""Removing what nothing uses: unused blobs, interrupted downloads, remains of interrupted work.
 
 Several programs may work on one store, so what is young stays: it may belong to a model whose manifest is not
 written yet. Files that vanish meanwhile are somebody else's work and no error. Source: ``store`` §5.
@@ -7,9 +7,13 @@ written yet. Files that vanish meanwhile are somebody else's work and no error. 
 from __future__ import annotations
 
 import logging
+import os
 import stat
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 
 from orchestrator.domain.digests import Digest, InvalidDigest
@@ -22,88 +26,175 @@ logger = logging.getLogger(__name__)
 SPARED_AGE = timedelta(hours=1)
 """Files younger than this are left alone."""
 
+_PARTIAL = "-partial"
 
-def prune_unused(layout: StoreLayout, manifests: ManifestStore, *, now: datetime) -> int:
-    """Remove old blobs that no manifest uses, and old remains of interrupted work; returns how many went.
+_BLOCK_BYTES = 512
+"""Unit of ``st_blocks``, whatever the file system."""
 
-    For the start of the daemon. Nothing is removed while there is a manifest that cannot be read: what it
-    uses is not known.
+
+class Kind(StrEnum):
+    """What there is to remove."""
+
+    BLOB = "unused blob"
+    DOWNLOAD = "interrupted download"
+    LEFTOVER = "leftover"
+
+
+@dataclass(frozen=True, slots=True)
+class Removable:
+    """A file that nothing uses, or the files of one download."""
+
+    name: str
+    kind: Kind
+    size_bytes: int
+    """What the disk gains: files of downloads have holes."""
+    modified_s: float
+    """Time of the last change to any of the files."""
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrunePlan:
+    """What would go, and what nothing uses either but is too young."""
+
+    removable: tuple[Removable, ...] = ()
+    spared: tuple[Removable, ...] = ()
+
+
+def plan_prune(
+    layout: StoreLayout, manifests: ManifestStore, *, now: datetime, held: Collection[str] = ()
+) -> PrunePlan:
+    """Find what no manifest uses. ``held`` are names of blobs that running work is about to use.
+
+    Raises ``StoreError`` while there is a manifest that cannot be read: what it uses is not known.
     """
     oldest_spared = (now - SPARED_AGE).timestamp()
-    candidates = _old_files(layout.blobs, oldest_spared)
-    leftovers = [
-        path for path in _old_files(layout.manifests, oldest_spared) if path.name.startswith(TEMPORARY_PREFIX)
-    ]
+    candidates = [*_candidates(layout.blobs), *_leftovers(layout.manifests)]
+    manifests.check()
+    # read after the candidates were found, so that references made meanwhile are seen
+    used = {*_file_names(manifests.digests_in_use()), *held, *(f"{name}{_PARTIAL}" for name in held)}
+    unused = [found for found in candidates if found.name.lower() not in used]
+    return PrunePlan(
+        tuple(found for found in unused if found.modified_s <= oldest_spared),
+        tuple(found for found in unused if found.modified_s > oldest_spared),
+    )
+
+
+def carry_out(plan: PrunePlan, manifests: ManifestStore) -> int:
+    """Remove what the plan says, as far as it has not changed since; returns how many files went."""
+    removed = 0
+    for found in plan.removable:
+        paths = [path for path in found.paths if _is_unchanged(path, found.modified_s)]
+        removed += sum(map(_remove, paths))
+    manifests.remove_empty_directories()
+    return removed
+
+
+def prune_unused(
+    layout: StoreLayout, manifests: ManifestStore, *, now: datetime, held: Collection[str] = ()
+) -> int:
+    """Remove what no manifest uses, for the start of the daemon; returns how many files went.
+
+    Nothing is removed while there is a manifest that cannot be read.
+    """
     try:
-        manifests.check()
-        # read after the candidates were chosen, so that references made meanwhile are seen
-        used = _file_names(manifests.digests_in_use())
+        plan = plan_prune(layout, manifests, now=now, held=held)
     except StoreError as error:
         logger.warning(
             "corrupt manifests detected, skipping prune operation.  Re-pull or delete to clear",
             extra={"reason": str(error)},
         )
         return 0
-    unused = [path for path in candidates if path.name.lower() not in used]
-    removed = sum(_remove(path) for path in unused + leftovers if _is_old(path, oldest_spared))
-    manifests.remove_empty_directories()
-    return removed
+    return carry_out(plan, manifests)
 
 
-def remove_if_unused(layout: StoreLayout, manifests: ManifestStore, digests: Iterable[str]) -> int:
+def remove_if_unused(
+    layout: StoreLayout, manifests: ManifestStore, digests: Iterable[str], *, held: Collection[str] = ()
+) -> int:
     """Remove those of ``digests`` that no manifest uses, whatever their age; returns how many went.
 
     For the parts of a manifest that was deleted or replaced just now. Raises ``StoreError``.
     """
-    used = _file_names(manifests.digests_in_use())
+    used = {*_file_names(manifests.digests_in_use()), *held}
     return sum(_remove(layout.blobs / name) for name in _file_names(digests) if name not in used)
 
 
-def _old_files(directory: Path, oldest_spared: float) -> list[Path]:
-    """Old files directly in ``directory``; the files of one download are as young as the youngest of them."""
-    youngest: dict[str, float] = {}
+def held_name(digest: Digest) -> str:
+    """How ``held`` calls a blob."""
+    return digest.file_name.lower()
+
+
+def _candidates(directory: Path) -> list[Removable]:
+    """The files directly among the blobs; those of one download are one thing, as young as the youngest."""
+    groups: defaultdict[str, list[Path]] = defaultdict(list)
     for path in _files(directory):
-        download = _download(path)
-        youngest[download] = max(_modified(path) or 0.0, youngest.get(download, 0.0))
-    return [
-        path
-        for path in _files(directory)
-        if _is_old(path, oldest_spared) and youngest.get(_download(path), 0.0) <= oldest_spared
-    ]
+        groups[_download(path)].append(path)
+    found = [_removable(name, _kind(name), paths) for name, paths in sorted(groups.items())]
+    return [each for each in found if each is not None]
+
+
+def _leftovers(directory: Path) -> list[Removable]:
+    """Manifests that were not written to their end."""
+    paths = [path for path in _files(directory) if path.name.startswith(TEMPORARY_PREFIX)]
+    found = [_removable(path.name, Kind.LEFTOVER, [path]) for path in sorted(paths)]
+    return [each for each in found if each is not None]
+
+
+def _removable(name: str, kind: Kind, paths: Collection[Path]) -> Removable | None:
+    states = {path: found for path in paths if (found := _state(path)) is not None}
+    if not states:
+        return None
+    return Removable(
+        name,
+        kind,
+        sum(found.st_blocks * _BLOCK_BYTES for found in states.values()),
+        max(found.st_mtime for found in states.values()),
+        tuple(sorted(states)),
+    )
+
+
+def _kind(name: str) -> Kind:
+    if name.endswith(_PARTIAL):
+        return Kind.DOWNLOAD
+    try:
+        Digest.parse(name)
+    except InvalidDigest:
+        return Kind.LEFTOVER
+    return Kind.BLOB
 
 
 def _download(path: Path) -> str:
     """What the files of one download have in common; the name itself for other files."""
-    digest, partial, _ = path.name.partition("-partial")
+    digest, partial, _ = path.name.partition(_PARTIAL)
     return digest + partial
 
 
 def _files(directory: Path) -> list[Path]:
     try:
-        return [path for path in directory.iterdir() if _modified(path) is not None]
+        return [path for path in directory.iterdir() if _state(path) is not None]
     except OSError:
         return []
 
 
-def _is_old(path: Path, oldest_spared: float) -> bool:
-    modified = _modified(path)
-    return modified is not None and modified <= oldest_spared
+def _is_unchanged(path: Path, modified_s: float) -> bool:
+    found = _state(path)
+    return found is not None and found.st_mtime <= modified_s
 
 
-def _modified(path: Path) -> float | None:
-    """Time of the last change of a regular file; ``None`` for what is no file or gone."""
+def _state(path: Path) -> os.stat_result | None:
+    """What is known of a regular file; ``None`` for what is no file or gone."""
     try:
         found = path.lstat()
     except OSError:
         return None
-    return found.st_mtime if stat.S_ISREG(found.st_mode) else None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def _file_names(digests: Iterable[str]) -> set[str]:
     names = set()
     for digest in digests:
         try:
-            names.add(Digest.parse(digest).file_name.lower())
+            names.add(held_name(Digest.parse(digest)))
         except InvalidDigest:
             continue  # names no file
     return names
