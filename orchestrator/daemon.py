@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -41,7 +42,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.logs import set_up_logging
 from orchestrator.metrics import Metrics
 from orchestrator.process.address import RunDirectory, run_directory
-from orchestrator.registry.key import PRIVATE_NAME, ensure_key
+from orchestrator.registry.key import PRIVATE_NAME
 from orchestrator.runners.base import Engine, LoadOrder, RunnerProcess
 from orchestrator.runners.engines import EngineInfo, EngineKind, EngineNotFound, find_engine, find_quantizer
 from orchestrator.runners.llama.engine import LlamaEngine
@@ -68,7 +69,6 @@ def serve(config: Config) -> int:
     """Serve until a signal says to stop. Returns the exit status; why it is not 0 stands on stderr."""
     set_up_logging(config.log_level, config.log_format)
     try:
-        _introduce_key(config.home / ".ollama")
         with _listener(config.host) as listening:
             config.log()
             _loop_runner().run(_until_told_to_stop(config, listening))
@@ -120,6 +120,7 @@ async def _until_told_to_stop(config: Config, listening: socket.socket) -> None:
         logger.info("listening", extra={"address": f"{host}:{port}", "version": __version__})
         gc.collect()
         gc.freeze()  # what start-up has made stays; later collections need not look at it
+        await asyncio.to_thread(_introduce_key, config.home / ".ollama")
         await stop.wait()
         logger.info("stopping")
 
@@ -322,15 +323,21 @@ def _settings_file(folder: Path) -> Mapping[str, object]:
 
 def _introduce_key(folder: Path) -> None:
     """Make the key of this user at the first start, and show it."""
-    try:
-        public = ensure_key(folder)
-    except OSError as error:
-        logger.warning("no key could be made; pulls of private models will fail", extra={"error": str(error)})
+    if (folder / PRIVATE_NAME).exists():
         return
-    if public is not None:
+    making = subprocess.run(
+        [sys.executable, "-m", "orchestrator.registry", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if making.returncode:
+        reason = making.stderr.strip().rpartition("\n")[2]
+        logger.warning("no key could be made; pulls of private models will fail", extra={"error": reason})
+    elif making.stdout:
         print(  # noqa: T201 - told once, for the user to copy
             f"Couldn't find '{folder / PRIVATE_NAME}'. Generating new private key.\n"
-            f"Your new public key is: \n\n{public}\n",
+            f"Your new public key is: \n\n{making.stdout}\n",
             flush=True,
         )
 

@@ -73,7 +73,8 @@ def test_a_reply_has_the_form_of_jina_and_cohere(shows: bool) -> None:
 async def test_what_cannot_be_ranked_is_refused(
     state: AppState, path: str, members: dict[str, Any], status: int, message: str
 ) -> None:
-    async with serving(state, *openai_routes(state)) as client, client.post(path, json=BODY | members) as response:
+    routes = openai_routes(state)
+    async with serving(state, *routes) as client, client.post(path, json=BODY | members) as response:
         assert response.status == status
         told = (await response.json())["error"]
     assert (told if path == "/api/rerank" else told["message"]) == message
