@@ -1,4 +1,4 @@
-"""``python -m orchestrator.registry FOLDER`` makes the key in ``FOLDER`` and prints the public line of a new one.
+"""``python -m orchestrator.registry FOLDER`` makes the key in ``FOLDER``, and prints the public line if new.
 
 A process of its own, for the daemon would keep the memory of all that is imported for it.
 """
