@@ -11,7 +11,7 @@
     ├── AccessDenied           it wants credentials that we do not have
     ├── TokenRefused           no token could be had
     │   └── RealmMismatch      the challenge points to another host
-    ├── BadAnswer              an answer that is none: HTML, wrong range, endless manifest, circle of redirects
+    ├── BadAnswer              an answer that is none: HTML, wrong range, endless manifest
     ├── Interrupted            a body ended early, or stopped coming
     ├── SizeMismatch           what is sent has not the size the manifest states
     ├── BlobMismatch           what was sent has not its digest
@@ -51,9 +51,12 @@ class Unreachable(RegistryError):
     temporary = True
     hint = "check the name and the network; proxies are set by HTTPS_PROXY, certificates by SSL_CERT_FILE"
 
-    def __init__(self, method: str, url: str, reason: str, *, temporary: bool = True) -> None:
+    def __init__(
+        self, method: str, url: str, reason: str, *, temporary: bool = True, connected: bool = False
+    ) -> None:
+        """``connected``: somebody was there, but did not answer."""
         super().__init__(f'{method.capitalize()} "{url}": {reason}')
-        self.temporary = temporary
+        self.temporary, self.connected = temporary, connected
 
 
 class RegistryRefused(RegistryError):
