@@ -20,7 +20,15 @@ from typing import Any, TypeVar, cast
 from orchestrator import environment as env
 from orchestrator.domain.addresses import ServerAddress
 from orchestrator.domain.durations import KeepAlive
-from orchestrator.environment import ContextOverflow, Environ, Kind, LogFormat, Unusable, Variable
+from orchestrator.environment import (
+    ContextOverflow,
+    EngineChoice,
+    Environ,
+    Kind,
+    LogFormat,
+    Unusable,
+    Variable,
+)
 from orchestrator.units import format_duration
 
 logger = logging.getLogger(__name__)
@@ -182,6 +190,20 @@ class Config:
     )
     llama_server: Path | None = setting(
         "ORCH_LLAMA_SERVER", env.OPTIONAL_PATH, None, "The llama-server to run instead of the one found"
+    )
+    llama_cpp_source: Path | None = setting(
+        "ORCH_LLAMA_CPP_SOURCE",
+        env.OPTIONAL_PATH,
+        None,
+        "Folder with the llama.cpp that `orch engine build` builds, instead of the pinned one it fetches",
+        command="engine",
+    )
+    engine: EngineChoice = setting(
+        "ORCH_ENGINE",
+        env.ENGINE,
+        "auto",
+        "Engine to use: native is a llama-server, embedded the one in the wheel, auto the first there is",
+        shown="auto",
     )
     run_dir: Path = setting(
         "ORCH_RUN_DIR",

@@ -170,7 +170,8 @@ def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantiz
     """The engine, the machine as this engine can use it, and the quantizer that came with it."""
     environ = dict(os.environ)
     try:
-        info = find_engine(environ, named=config.llama_server)
+        only = None if config.engine == "auto" else EngineKind(config.engine)
+        info = find_engine(environ, named=config.llama_server, only=only)
     except EngineNotFound as error:
         logger.warning("%s (%s)", error, error.hint)
         return _NoEngine(error), Machine(), None

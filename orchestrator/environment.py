@@ -17,6 +17,7 @@ Environ = Mapping[str, str]
 
 ContextOverflow = Literal["truncate", "error"]
 LogFormat = Literal["text", "json"]
+EngineChoice = Literal["auto", "native", "embedded"]
 
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 
@@ -131,6 +132,7 @@ PATH = Kind("path", "a path", Path)
 OPTIONAL_PATH: Kind[Path | None] = Kind("path", "a path", Path)
 CACHE_TYPE: Kind[str] = Kind("word", ", ".join(CACHE_TYPES), _one_of(*CACHE_TYPES))
 OVERFLOW: Kind[ContextOverflow] = Kind("word", "truncate or error", _one_of(*get_args(ContextOverflow)))
+ENGINE: Kind[EngineChoice] = Kind("word", "auto, native or embedded", _one_of(*get_args(EngineChoice)))
 LOG_FORMAT: Kind[LogFormat] = Kind("word", "text or json", _one_of(*get_args(LogFormat)))
 
 

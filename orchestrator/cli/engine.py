@@ -1,0 +1,160 @@
+"""``orch engine``: build the native engine, list the engines there are, examine the one in use."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Mapping
+
+from orchestrator.cli.grammar import UsageError
+from orchestrator.cli.tables import block
+from orchestrator.llama_cpp.cache import BuildCache
+from orchestrator.llama_cpp.errors import MalformedPin
+from orchestrator.llama_cpp.project import Project, find_project
+from orchestrator.runners.engines import EngineInfo, EngineKind, find_engine
+
+_ACTIONS = "build, list, doctor"
+_WIDEST = 500
+"""Commands are not wrapped: they are copied."""
+
+
+def engine(action: str, *, preset: str = "", jobs: int = 0) -> int:
+    """Do one of the things that can be done with engines; gives the exit status."""
+    match action:
+        case "build":
+            return _build(preset or _usual_preset(), jobs or None)
+        case "list":
+            return _list()
+        case "doctor":
+            return _doctor()
+    raise UsageError(f"unknown action {action!r} for engine, there are {_ACTIONS}")
+
+
+def _build(preset: str, jobs: int | None) -> int:
+    from orchestrator.llama_cpp.build import Progress, build
+
+    environ = dict(os.environ)
+    progress = _Progress()
+    cache = BuildCache.of(environ)
+    try:
+        made = build(
+            _project(),
+            cache,
+            preset,
+            environ=environ,
+            progress=Progress(progress.say, progress.step),
+            jobs=jobs,
+        )
+    finally:
+        progress.end()
+    print(made.library / "llama-server")
+    return 0
+
+
+def _list() -> int:
+    from orchestrator.config import Config
+    from orchestrator.runners.engines import EngineNotFound, engines
+
+    environ = dict(os.environ)
+    try:
+        used = _used(environ)
+    except EngineNotFound as error:
+        used = None
+        print(f"{error}; {error.hint}", file=sys.stderr)
+    named = Config.from_environ(environ).llama_server
+    found = list(engines(environ))
+    if used is not None and named is not None and used not in found:
+        found.insert(0, used)
+    builds = BuildCache.of(environ).builds()
+    facts = {build.library: build.facts for build in builds}
+    rows = []
+    for engine in found:
+        known = facts.get(engine.library_dir) if engine.library_dir else None
+        rows.append(
+            (
+                "*" if engine == used else "",
+                engine.kind.value,
+                f"{known.tag} {known.preset}" if known else "",
+                " ".join(engine.argv_prefix),
+            )
+        )
+    shown = {engine.library_dir for engine in found}
+    rows += [
+        ("", "old build", f"{build.facts.tag} {build.facts.preset}", str(build.library))
+        for build in builds
+        if build.library not in shown
+    ]
+    print(block([("USED", "KIND", "BUILD", "COMMAND"), *rows], limit=_WIDEST), end="")
+    return 0
+
+
+def _doctor() -> int:
+    """Print what an examination finds; the status is 1 when the engine cannot serve."""
+    from orchestrator.doctor.examination import examine
+    from orchestrator.doctor.report import report
+
+    environ = dict(os.environ)
+    result = examine(_used(environ), environ)
+    print(report(result), end="")
+    _print_means_to_build(environ)
+    return 0 if result.serves else 1
+
+
+def _print_means_to_build(environ: Mapping[str, str]) -> None:
+    from orchestrator.llama_cpp.errors import MissingTool
+    from orchestrator.llama_cpp.tools import find_tools
+
+    project = find_project()
+    if project is None:
+        return
+    try:
+        tools = find_tools(environ)
+        means = ", ".join(filter(None, (tools.cmake, tools.generator, tools.compiler, tools.ccache)))
+    except MissingTool as error:
+        means = f"no: {error} ({error.hint})"
+    print(f"pinned     llama.cpp {project.pin.tag}")
+    print(f"can build  {means}")
+
+
+def _used(environ: Mapping[str, str]) -> EngineInfo:
+    """The engine that a daemon with this environment takes."""
+    from orchestrator.config import Config
+
+    config = Config.from_environ(environ)
+    only = None if config.engine == "auto" else EngineKind(config.engine)
+    return find_engine(environ, named=config.llama_server, only=only)
+
+
+def _project() -> Project:
+    project = find_project()
+    if project is None:
+        raise MalformedPin("there is no llama/ beside this program, so there is nothing to build from")
+    return project
+
+
+def _usual_preset() -> str:
+    is_apple = platform.system() == "Darwin" and platform.machine() == "arm64"
+    return "metal" if is_apple else "native"
+
+
+class _Progress:
+    """Steps on stderr; on a terminal the number of files compiled in place."""
+
+    def __init__(self) -> None:
+        self._is_counting = False
+
+    def say(self, text: str) -> None:
+        self.end()
+        print(text, file=sys.stderr, flush=True)
+
+    def step(self, done: int, of: int) -> None:
+        if sys.stderr.isatty():
+            self._is_counting = True
+            print(f"\r  {done} of {of}", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Finish the line with the count."""
+        if self._is_counting:
+            self._is_counting = False
+            print(file=sys.stderr)

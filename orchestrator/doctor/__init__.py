@@ -1,0 +1,1 @@
+"""Examination of an engine: what it is, what it has, whether it can serve."""
