@@ -13,9 +13,8 @@ import orjson
 
 from orchestrator.domain.chunks import Done, DoneReason, Item, StopDetail
 from orchestrator.errors import EngineRefused, RunnerFailed, UnreadableAnswer
-from orchestrator.process.address import Address
 from orchestrator.runners.base import Embedding, Ranking
-from orchestrator.runners.connection import Answer, AnswerCutOff, EngineUnreachable, exchange
+from orchestrator.runners.connection import Answer, AnswerCutOff, Channel, EngineUnreachable
 from orchestrator.runners.llama.bodies import Body, encode
 from orchestrator.runners.llama.frames import Decoder
 
@@ -33,13 +32,13 @@ class StreamCutOff(RunnerFailed):
     """The engine broke off in the middle of an answer; nothing further is to be expected of its process."""
 
 
-async def generate(address: Address, path: str, body: Body, decoder: Decoder) -> AsyncGenerator[list[Item]]:
+async def generate(channel: Channel, path: str, body: Body, decoder: Decoder) -> AsyncGenerator[list[Item]]:
     """Stream an answer: batches of chunks, then ``Done``.
 
     Raises ``EngineRefused``, ``EngineUnreachable``, ``StreamCutOff``, ``RunnerFailed``.
     """
     items: list[Item] = []
-    async with exchange(address, "POST", path, encode(body)) as answer:
+    async with channel.exchange("POST", path, encode(body)) as answer:
         if answer.status >= 400:
             raise EngineRefused(_text(await _what_there_is(answer)), status=answer.status)
         try:
@@ -68,9 +67,9 @@ async def generate(address: Address, path: str, body: Body, decoder: Decoder) ->
     yield items
 
 
-async def apply_template(address: Address, body: Body) -> str:
+async def apply_template(channel: Channel, body: Body) -> str:
     """The prompt that the engine's template makes of a chat."""
-    status, raw = await _call(address, "/apply-template", body, failing="llama-server apply-template error")
+    status, raw = await _call(channel, "/apply-template", body, failing="llama-server apply-template error")
     if status >= 400:
         raise EngineRefused(_text(raw), status=status)
     try:
@@ -82,21 +81,21 @@ async def apply_template(address: Address, body: Body) -> str:
     return str(document.get("prompt") or "")
 
 
-async def tokenize(address: Address, body: Body) -> list[int]:
+async def tokenize(channel: Channel, body: Body) -> list[int]:
     """Token ids of a text."""
-    document = await _call_simply(address, "/tokenize", body, name="tokenize")
+    document = await _call_simply(channel, "/tokenize", body, name="tokenize")
     return list(document.get("tokens") or ())
 
 
-async def detokenize(address: Address, body: Body) -> str:
+async def detokenize(channel: Channel, body: Body) -> str:
     """The text of token ids."""
-    document = await _call_simply(address, "/detokenize", body, name="detokenize")
+    document = await _call_simply(channel, "/detokenize", body, name="detokenize")
     return str(document.get("content") or "")
 
 
-async def embed(address: Address, body: Body) -> Embedding:
+async def embed(channel: Channel, body: Body) -> Embedding:
     """The vector of one text. An answer that holds none is told as a refusal (400), as Ollama does."""
-    status, raw = await _call(address, "/v1/embeddings", body, failing="do embedding request")
+    status, raw = await _call(channel, "/v1/embeddings", body, failing="do embedding request")
     if status >= 400:
         message = _inner_message(raw)
         if any(words in message for words in _TOO_LONG):
@@ -126,9 +125,9 @@ def read_embedding(document: Any) -> Embedding:
     return Embedding(tuple(0.0 if number is None else float(number) for number in vector), tokens)
 
 
-async def rerank(address: Address, body: Body) -> Ranking:
+async def rerank(channel: Channel, body: Body) -> Ranking:
     """The scores of the documents in ``body``."""
-    status, raw = await _call(address, "/v1/rerank", body, failing="do rerank request")
+    status, raw = await _call(channel, "/v1/rerank", body, failing="do rerank request")
     if status >= 400:
         message = _inner_message(raw)
         if any(words in message for words in _TOO_LONG):
@@ -143,18 +142,18 @@ async def rerank(address: Address, body: Body) -> Ranking:
         raise RunnerFailed(f"unmarshal rerank response: {error!r}") from error
 
 
-async def _call(address: Address, path: str, body: Body, *, failing: str) -> tuple[int, bytes]:
+async def _call(channel: Channel, path: str, body: Body, *, failing: str) -> tuple[int, bytes]:
     """Status and body of an answer; a broken connection is a ``RunnerFailed`` named ``failing``."""
     try:
-        async with exchange(address, "POST", path, encode(body)) as answer:
+        async with channel.exchange("POST", path, encode(body)) as answer:
             return answer.status, await answer.read_all()
     except (EngineUnreachable, AnswerCutOff) as error:
         raise RunnerFailed(f"{failing}: {error}") from error
 
 
-async def _call_simply(address: Address, path: str, body: Body, *, name: str) -> dict[str, Any]:
+async def _call_simply(channel: Channel, path: str, body: Body, *, name: str) -> dict[str, Any]:
     """The JSON object of an answer; whatever goes wrong is a ``RunnerFailed``."""
-    status, raw = await _call(address, path, body, failing=f"{name} error")
+    status, raw = await _call(channel, path, body, failing=f"{name} error")
     if status >= 400:
         raise RunnerFailed(f"{name} error: {_text(raw)}")
     try:

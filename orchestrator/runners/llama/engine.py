@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import RunnerFailed
 from orchestrator.process.address import Address, RunDirectory, TcpAddress, free_port
 from orchestrator.runners.base import LoadOrder
+from orchestrator.runners.connection import Channel
 from orchestrator.runners.engines import EngineInfo, Transport
 from orchestrator.runners.llama.health import check_health
 from orchestrator.runners.llama.launch import EngineSettings, Launch, media_marker, plan_launch
@@ -89,15 +90,17 @@ class LlamaEngine:
             run=self.run,
             links=launch.links,
         )
+        channel = Channel(address, keep=order.parallel)
         async with _stopped_on_failure(process, launch):
             # what talks to the process is imported while that reads the model
             from orchestrator.runners.llama.runner import LlamaRunner
 
             await process.wait_until_healthy(
-                lambda: check_health(address, patience=_HEALTH_PATIENCE), stall_timeout=self.stall_timeout
+                lambda: check_health(channel, patience=_HEALTH_PATIENCE), stall_timeout=self.stall_timeout
             )
         return LlamaRunner(
             process,
+            channel,
             order.spec,
             launch,
             parallel=order.parallel,

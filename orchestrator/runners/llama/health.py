@@ -12,8 +12,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.process.address import Address
-from orchestrator.runners.connection import AnswerCutOff, EngineUnreachable, exchange
+from orchestrator.runners.connection import AnswerCutOff, Channel, EngineUnreachable
 
 
 class Health(Enum):
@@ -33,10 +32,10 @@ _WORDS = {
 }
 
 
-async def check_health(address: Address, *, patience: timedelta) -> Health:
+async def check_health(channel: Channel, *, patience: timedelta) -> Health:
     """Ask once, and wait no longer than ``patience`` for an answer."""
     try:
-        async with asyncio.timeout(patience.total_seconds()), exchange(address, "GET", "/health") as answer:
+        async with asyncio.timeout(patience.total_seconds()), channel.exchange("GET", "/health") as answer:
             return read_health(answer.status, await answer.read_all())
     except (EngineUnreachable, AnswerCutOff, TimeoutError):
         return Health.NOT_RESPONDING

@@ -12,7 +12,7 @@ from orchestrator.domain.chunks import Item
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.errors import EngineRefused, RunnerFailed
 from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, MemoryUse, Ranking
-from orchestrator.runners.connection import EngineUnreachable
+from orchestrator.runners.connection import Channel, EngineUnreachable
 from orchestrator.runners.lifecycle import Ready, Stopped
 from orchestrator.runners.llama import bodies, client
 from orchestrator.runners.llama.constraints import needs_grammar, with_grammar
@@ -41,6 +41,7 @@ class LlamaRunner:
     def __init__(
         self,
         process: EngineProcess,
+        channel: Channel,
         spec: LoadSpec,
         launch: Launch,
         *,
@@ -49,6 +50,7 @@ class LlamaRunner:
         reads_schemas: bool,
     ) -> None:
         self._process = process
+        self._channel = channel
         self._spec = replace(spec, options=launch.options)
         self._mmap_auto = launch.mmap_auto
         self._marker = marker
@@ -96,44 +98,43 @@ class LlamaRunner:
         return self._stream("/v1/chat/completions", body, ChatDecoder(_wanted(call, body)))
 
     async def apply_template(self, call: ChatCall) -> str:
-        prompt = await client.apply_template(self._process.address, bodies.template_body(call))
+        prompt = await client.apply_template(self._channel, bodies.template_body(call))
         for index in range(prompt.count(self._marker)):
             prompt = prompt.replace(self._marker, f"[img-{index}]", 1)
         return prompt
 
     async def tokenize(self, text: str, *, add_special: bool = False) -> list[int]:
-        return await client.tokenize(
-            self._process.address, bodies.tokenize_body(text, add_special=add_special)
-        )
+        return await client.tokenize(self._channel, bodies.tokenize_body(text, add_special=add_special))
 
     async def detokenize(self, tokens: Sequence[int]) -> str:
-        return await client.detokenize(self._process.address, bodies.detokenize_body(tokens))
+        return await client.detokenize(self._channel, bodies.detokenize_body(tokens))
 
     async def embed(self, text: str) -> Embedding:
         async with self._slot():
             body = bodies.embedding_body(text, self._spec.files.facts)
-            return await client.embed(self._process.address, body)
+            return await client.embed(self._channel, body)
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
         async with self._slot():
-            return await client.rerank(self._process.address, bodies.rerank_body(query, documents))
+            return await client.rerank(self._channel, bodies.rerank_body(query, documents))
 
     async def is_healthy(self) -> bool:
         if not isinstance(self._process.state, Ready):
             return False
-        health = await check_health(self._process.address, patience=_HEALTH_PATIENCE)
+        health = await check_health(self._channel, patience=_HEALTH_PATIENCE)
         return health in (Health.READY, Health.LOADING, Health.NO_SLOT)
 
     async def exited(self) -> str:
         return await self._process.exited()
 
     async def stop(self) -> None:
+        self._channel.close()
         await self._process.stop()
 
     async def _stream(self, path: str, body: bodies.Body, decoder: Decoder) -> AsyncIterator[Sequence[Item]]:
         async with self._slot():
             try:
-                async with aclosing(client.generate(self._process.address, path, body, decoder)) as batches:
+                async with aclosing(client.generate(self._channel, path, body, decoder)) as batches:
                     async for batch in batches:
                         yield batch
             except EngineUnreachable as error:
@@ -176,7 +177,7 @@ class LlamaRunner:
         raise RunnerFailed(f"unexpected server status: {health.value}")
 
     async def _health(self) -> Health:
-        return await check_health(self._process.address, patience=_HEALTH_PATIENCE)
+        return await check_health(self._channel, patience=_HEALTH_PATIENCE)
 
     async def _stopped_unexpectedly(self) -> RunnerFailed:
         await self._process.died_within(_DEATH_PATIENCE)

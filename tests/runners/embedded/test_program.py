@@ -22,7 +22,7 @@ from orchestrator.errors import EngineRefused, RunnerFailed
 from orchestrator.files.facts import model_facts
 from orchestrator.process.address import RunDirectory, UnixAddress
 from orchestrator.runners.base import ChatCall, CompletionCall, LoadOrder
-from orchestrator.runners.connection import EngineUnreachable, exchange
+from orchestrator.runners.connection import Channel, EngineUnreachable
 from orchestrator.runners.engines import embedded_engine
 from orchestrator.runners.llama.engine import LlamaEngine
 from orchestrator.runners.llama.launch import EngineSettings
@@ -212,7 +212,7 @@ async def test_it_ends_when_its_tether_is_cut(model: Path, tmp_path: Path) -> No
 async def is_gone(socket: Path) -> bool:
     """Whether nobody listens there and the file is removed."""
     try:
-        async with exchange(UnixAddress(socket), "GET", "/health"):
+        async with Channel(UnixAddress(socket)).exchange("GET", "/health"):
             return False
     except EngineUnreachable as error:
         return isinstance(error.__cause__, FileNotFoundError)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.process.address import UnixAddress
+from orchestrator.runners.connection import Channel
 from orchestrator.runners.llama.health import Health, check_health, read_health
 
 
@@ -31,4 +32,4 @@ def test_answers_of_all_servers_are_understood(status: int, body: bytes, health:
 
 async def test_an_engine_that_is_not_there_does_not_respond(tmp_path: Path) -> None:
     address = UnixAddress(tmp_path / "x.sock")
-    assert await check_health(address, patience=timedelta(seconds=1)) is Health.NOT_RESPONDING
+    assert await check_health(Channel(address), patience=timedelta(seconds=1)) is Health.NOT_RESPONDING
