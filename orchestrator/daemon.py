@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import json
 import logging
@@ -45,7 +46,7 @@ from orchestrator.process.address import RunDirectory, run_directory
 from orchestrator.registry.key import PRIVATE_NAME
 from orchestrator.runners.base import Engine, LoadOrder, RunnerProcess
 from orchestrator.runners.engines import EngineInfo, EngineKind, EngineNotFound, find_engine, find_quantizer
-from orchestrator.runners.llama.engine import LlamaEngine
+from orchestrator.runners.llama.engine import LlamaEngine, Preparation
 from orchestrator.runners.llama.launch import EngineSettings
 from orchestrator.scheduler.effects import Reason
 from orchestrator.scheduler.loop import Scheduler
@@ -55,7 +56,9 @@ from orchestrator.store.layout import StoreLayout
 from orchestrator.store.models import ModelStore
 
 if TYPE_CHECKING:
+    from orchestrator.compat.views import Views
     from orchestrator.create.quantizer import Quantizer
+    from orchestrator.domain.loads import ModelFiles
     from orchestrator.inference.service import Inference
 
 logger = logging.getLogger(__name__)
@@ -184,10 +187,26 @@ def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantiz
     )
     program = find_quantizer(info)
     return (
-        LlamaEngine(info, settings, run, config.load_timeout),
+        LlamaEngine(info, settings, run, config.load_timeout, _preparation(config, environ)),
         Machine(_probe(config, info, environ)),
         _quantizer(program, environ) if program else None,
     )
+
+
+def _preparation(config: Config, environ: Mapping[str, str]) -> Preparation:
+    """Views of published files in a form of their own; what makes them is imported when a model is loaded."""
+    cache = Path(environ.get("XDG_CACHE_HOME") or config.home / ".cache") / "orch" / "views"
+
+    @functools.cache
+    def views() -> Views:
+        from orchestrator.compat.views import Views
+
+        return Views(StoreLayout(config.models), cache)
+
+    async def prepared(files: ModelFiles) -> ModelFiles:
+        return await (await asyncio.to_thread(views)).prepared(files)
+
+    return prepared
 
 
 def _quantizer(program: Path, environ: Mapping[str, str]) -> Quantizer:

@@ -4,6 +4,7 @@
 
     <root>/manifests/<host>/<namespace>/<model>/<tag>    one JSON manifest per name
     <root>/blobs/sha256-<64 hex>                         immutable content
+    <root>/views/sha256-<64 hex>/                        what engines read instead of a blob
 
 Source: ``store`` §1.
 """
@@ -20,6 +21,7 @@ from orchestrator.store.errors import disk_error
 
 DIRECTORY_MODE = 0o755
 FILE_MODE = 0o644
+VIEWS = "views"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,20 @@ class StoreLayout:
     def blobs(self) -> Path:
         return self.root / "blobs"
 
+    @property
+    def views(self) -> Path:
+        return self.root / VIEWS
+
     def manifest(self, name: ModelName) -> Path:
         return self.manifests / name.path
 
     def blob(self, digest: Digest) -> Path:
         return self.blobs / digest.file_name
+
+
+def views_of(blob: Path) -> Path:
+    """Where the views of a blob are, if there are any: they go with it."""
+    return blob.parent.parent / VIEWS / blob.name
 
 
 def make_directory(path: Path) -> None:

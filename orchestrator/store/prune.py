@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from orchestrator.domain.digests import Digest, InvalidDigest
 from orchestrator.errors import StoreError
-from orchestrator.store.layout import StoreLayout
+from orchestrator.store.layout import StoreLayout, views_of
 from orchestrator.store.manifests import TEMPORARY_PREFIX, ManifestStore
 
 logger = logging.getLogger(__name__)
@@ -208,5 +209,6 @@ def _remove(path: Path) -> bool:
     except OSError as error:
         logger.warning("could not remove a blob", extra={"path": path, "reason": error.strerror})
         return False
+    shutil.rmtree(views_of(path), ignore_errors=True)
     logger.info("removed unused blob", extra={"path": path})
     return True

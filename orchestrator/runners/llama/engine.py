@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from orchestrator.domain.loads import ModelFiles
 from orchestrator.errors import RunnerFailed
 from orchestrator.process.address import Address, RunDirectory, TcpAddress, free_port
 from orchestrator.runners.base import LoadOrder
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 _HEALTH_PATIENCE = timedelta(milliseconds=200)
 _PORT_TRIES = 3
+
+Preparation = Callable[[ModelFiles], Awaitable[ModelFiles]]
+"""Gives files that the engine can load for those of a model. Raises an ``OrchestratorError``."""
 
 
 class _PortTaken(RunnerFailed):
@@ -46,34 +50,37 @@ class LlamaEngine:
     """Where sockets are kept."""
     stall_timeout: timedelta | None = timedelta(minutes=5)
     """How long a load may show no sign of progress; ``None`` is for ever."""
+    prepare: Preparation | None = None
+    """For models whose files are in a form that the engine does not read; ``None`` takes all as they are."""
 
     async def load(self, order: LoadOrder) -> LlamaRunner:
         """Start a process and wait until it may serve; a projector the GPU has no room for goes to the CPU.
 
         Raises ``RunnerFailed``.
         """
+        files = await self.prepare(order.spec.files) if self.prepare else order.spec.files
         try:
-            return await self._load(order, projector_on_cpu=False)
+            return await self._load(order, files, projector_on_cpu=False)
         except _NoRoomWithProjector as error:
             logger.warning("out of memory, projector goes to the CPU", extra={"model": order.spec.files.name})
             try:
-                return await self._load(order, projector_on_cpu=True)
+                return await self._load(order, files, projector_on_cpu=True)
             except RunnerFailed as second:
                 raise RunnerFailed(
                     f"llama-server startup failed after projector CPU offload retry: {second}",
                     out_of_memory=second.out_of_memory,
                 ) from error
 
-    async def _load(self, order: LoadOrder, *, projector_on_cpu: bool) -> LlamaRunner:
+    async def _load(self, order: LoadOrder, files: ModelFiles, *, projector_on_cpu: bool) -> LlamaRunner:
         for _ in range(_PORT_TRIES - 1):
             with suppress(_PortTaken):
-                return await self._start(order, projector_on_cpu=projector_on_cpu)
-        return await self._start(order, projector_on_cpu=projector_on_cpu)
+                return await self._start(order, files, projector_on_cpu=projector_on_cpu)
+        return await self._start(order, files, projector_on_cpu=projector_on_cpu)
 
-    async def _start(self, order: LoadOrder, *, projector_on_cpu: bool) -> LlamaRunner:
+    async def _start(self, order: LoadOrder, files: ModelFiles, *, projector_on_cpu: bool) -> LlamaRunner:
         address, marker = self._new_address(), media_marker(secrets.token_hex(16))
         launch = plan_launch(
-            order,
+            replace(order, spec=replace(order.spec, files=files)),
             self.settings,
             self.info,
             address=address,

@@ -1,0 +1,60 @@
+"""Metadata and tensor index of a GGUF file as bytes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.files.ggml import TENSOR_TYPES
+
+__all__ = ["file_head", "index_entry", "key_value", "packed_bytes", "text"]
+
+_LETTERS = {
+    "u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "f32": "f", "bool": "?",
+    "u64": "Q", "i64": "q", "f64": "d",
+}  # fmt: skip
+_CODES = {
+    "u8": 0, "i8": 1, "u16": 2, "i16": 3, "u32": 4, "i32": 5, "f32": 6, "bool": 7, "str": 8, "arr": 9,
+    "u64": 10, "i64": 11, "f64": 12,
+}  # fmt: skip
+_TYPES = {stored.name: (code, stored) for code, stored in TENSOR_TYPES.items()}
+_VERSION = 3
+
+
+def file_head(*, tensors: int, keys: int) -> bytes:
+    """What a file begins with."""
+    return b"GGUF" + struct.pack("<IQQ", _VERSION, tensors, keys)
+
+
+def key_value(key: str, kind: str, value: Any) -> bytes:
+    """A key with its value; ``kind`` is a type as ``GgufHeader.types`` has it: ``u32``, ``arr:str`` …"""
+    outer, _, element = kind.partition(":")
+    front = text(key) + struct.pack("<I", _CODES[outer])
+    if not element:
+        return front + _plain(kind, [value])
+    return front + struct.pack("<IQ", _CODES[element], len(value)) + _plain(element, value)
+
+
+def index_entry(name: str, shape: Sequence[int], kind: str, offset: int) -> bytes:
+    """An entry of the tensor index; ``offset`` counts from the start of the data."""
+    code, _ = _TYPES[kind]
+    return text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, code, offset)
+
+
+def packed_bytes(kind: str, elements: int) -> int:
+    """Size of so many numbers of a tensor type."""
+    _, stored = _TYPES[kind]
+    return elements // stored.block_size * stored.block_bytes
+
+
+def text(value: str) -> bytes:
+    """A string with its length in front."""
+    encoded = value.encode()
+    return struct.pack("<Q", len(encoded)) + encoded
+
+
+def _plain(kind: str, values: Sequence[Any]) -> bytes:
+    if kind == "str":
+        return b"".join(map(text, values))
+    return struct.pack(f"<{len(values)}{_LETTERS[kind]}", *values)

@@ -1,0 +1,70 @@
+"""Which family translates a file: a table, and the one function over it.
+
+Families are imported when a file of their architecture is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from orchestrator.compat.families.base import Family
+from orchestrator.compat.plan import ViewPlan
+from orchestrator.compat.source import Source
+
+RULES_VERSION = 1
+"""Goes up when a family plans anything else than before, so that old views are made anew."""
+
+_MODULES: Mapping[str, str] = {
+    "bert": "bert",
+    "clip": "llava",
+    "deepseekocr": "deepseekocr",
+    "gemma3": "gemma3",
+    "gemma3n": "gemma3n",
+    "gemma4": "gemma4",
+    "glm4moelite": "glm",
+    "glmocr": "glm",
+    "gptoss": "gptoss",
+    "laguna": "laguna",
+    "lfm2": "lfm2",
+    "llama": "llama",
+    "llama4": "llama4",
+    "mistral3": "mistral3",
+    "nemotron_h_moe": "nemotron",
+    "nemotron_h_omni": "nemotron",
+    "olmo3": "olmo3",
+    "qwen25vl": "qwen25vl",
+    "qwen35": "qwen35",
+    "qwen35moe": "qwen35",
+    "qwen3next": "qwen35",
+    "qwen3vl": "qwen3vl",
+    "qwen3vlmoe": "qwen3vl",
+}
+"""Architecture → module of ``families``, whose ``FAMILIES`` has it."""
+
+ARCHITECTURES = frozenset(_MODULES)
+
+
+def plan_view(source: Source) -> ViewPlan | None:
+    """The view that a stock engine needs of a file; ``None`` if it reads the file itself, as far as we know.
+
+    Raises ``CannotTranslate``.
+    """
+    family = _family(source)
+    if family is None:
+        return None
+    has_tower = source.has_tensors("v.")
+    return ViewPlan(
+        text=family.text(source) if family.text else None,
+        projector=family.projector(source) if family.projector and has_tower else None,
+    )
+
+
+def _family(source: Source) -> Family | None:
+    module = _MODULES.get(source.architecture)
+    if module is None or source.header.big_endian:
+        return None
+    families: Mapping[str, tuple[Family, ...]] = import_module(
+        f"orchestrator.compat.families.{module}"
+    ).FAMILIES
+    return next((family for family in families[source.architecture] if family.fits(source)), None)
