@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.domain.digests import Digest
+from orchestrator.domain.digests import Digest, InvalidDigest
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
 from orchestrator.errors import StoreError
@@ -220,7 +220,11 @@ class Import:
         except CorruptManifest as error:
             raise ArchiveRefused(f"the manifest of {name.short} is damaged: {error.reason}") from error
         for part in manifest.parts:
-            if not self._store.blobs.has(Digest.parse(part.digest), part.size):
+            try:
+                digest = Digest.parse(part.digest)
+            except InvalidDigest as error:
+                raise ArchiveRefused(f"the manifest of {name.short} has a digest that is none") from error
+            if not self._store.blobs.has(digest, part.size):
                 raise ArchiveRefused(f"{part.digest} of {name.short} is missing, or not of the size it says")
 
 

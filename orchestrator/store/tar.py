@@ -205,6 +205,8 @@ def _pax_records(content: bytes) -> Iterator[tuple[str, str]]:
     while content:
         digits, blank, _ = content.partition(b" ")
         length = int(digits) if digits.isdigit() and len(digits) < 8 else 0
+        if length > len(content):
+            raise ArchiveRefused("a header is damaged")
         record, content = content[len(digits) + 1 : length], content[length:]
         key, equals, value = record.partition(b"=")
         if not blank or not equals or not value.endswith(b"\n"):

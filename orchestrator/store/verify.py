@@ -59,7 +59,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """So much of a blob has been read, and is right so far as one can tell."""
+    """So much of a blob has been read."""
 
     blob: UsedBlob
     done_bytes: int
@@ -82,8 +82,8 @@ def inventory(manifests: ManifestStore, only: ModelName | None = None) -> Invent
     return Inventory(tuple(_used(stored, damages)), damages)
 
 
-def check(layout: StoreLayout, blob: UsedBlob) -> Generator[Hashed, None, Damage | None]:
-    """Hash a blob again; what is returned is what is wrong with it."""
+def check(layout: StoreLayout, blob: UsedBlob) -> Generator[Hashed | Damage, None, None]:
+    """Hash a blob again. The last thing given is the damage, or that all of it has been read."""
     path = layout.blob(blob.digest)
     hashing, done = hashlib.sha256(), 0
     try:
@@ -94,13 +94,12 @@ def check(layout: StoreLayout, blob: UsedBlob) -> Generator[Hashed, None, Damage
                 if done % TOLD_BYTES < len(piece):
                     yield Hashed(blob, done)
     except FileNotFoundError:
-        return _damage(blob, Problem.MISSING, "the file is not there")
+        yield _damage(blob, Problem.MISSING, "the file is not there")
     except OSError as error:
-        return _damage(blob, Problem.UNREADABLE, (error.strerror or str(error)).lower())
-    if hashing.hexdigest() != blob.digest.hex.lower():
-        return _damage(blob, Problem.DAMAGED, _difference(blob, done))
-    yield Hashed(blob, done)
-    return None
+        yield _damage(blob, Problem.UNREADABLE, (error.strerror or str(error)).lower())
+    else:
+        right = hashing.hexdigest() == blob.digest.hex.lower()
+        yield Hashed(blob, done) if right else _damage(blob, Problem.DAMAGED, _difference(blob, done))
 
 
 def _difference(blob: UsedBlob, size_bytes: int) -> str:

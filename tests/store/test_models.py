@@ -325,3 +325,38 @@ async def test_many_changes_at_once_lose_nothing(store: ModelStore) -> None:
         group.create_task(store.delete(OWL))
     assert [entry.name.model for entry in await store.list()] == ["copy7"]
     assert await store.open(ModelName.parse("copy7"))
+
+
+async def test_pruning_can_be_tried(store: ModelStore) -> None:
+    await in_thread(store)
+    stray = await asyncio.to_thread(store.blobs.put, b"stray")
+    path = store.layout.blob(stray.digest)
+    os.utime(path, (0, 0))
+    tried = await store.prune(dry_run=True)
+    assert [found.name for found in tried.removable] == [stray.digest.file_name]
+    assert path.exists()
+    assert await store.prune() == tried
+    assert not path.exists()
+    assert await store.open(OWL)
+
+
+async def test_what_is_held_is_neither_pruned_nor_released(store: ModelStore) -> None:
+    stray = await asyncio.to_thread(store.blobs.put, b"stray")
+    path = store.layout.blob(stray.digest)
+    os.utime(path, (0, 0))
+    with store.holding([stray.digest]):
+        await store.prune()
+        await store.release([str(stray.digest)])
+        assert path.exists()
+    await store.prune()
+    assert not path.exists()
+
+
+async def test_a_manifest_from_elsewhere_is_kept_byte_for_byte(store: ModelStore) -> None:
+    manifest = await in_thread(store)
+    content = b"  " + canonical_json(manifest.to_json())
+    await asyncio.to_thread(store.install_now, FOX, content)
+    assert store.layout.manifest(FOX).read_bytes() == content
+    with pytest.raises(CorruptManifest):
+        await asyncio.to_thread(store.install_now, FOX, b"{")
+    assert store.layout.manifest(FOX).read_bytes() == content

@@ -13,7 +13,16 @@ from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.store.layout import StoreLayout
 from orchestrator.store.manifests import ManifestStore
-from orchestrator.store.prune import SPARED_AGE, prune_unused, remove_if_unused
+from orchestrator.store.prune import (
+    SPARED_AGE,
+    Kind,
+    PrunePlan,
+    carry_out,
+    held_name,
+    plan_prune,
+    prune_unused,
+    remove_if_unused,
+)
 from orchestrator.store.wire import Layer, Manifest
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -133,3 +142,50 @@ def test_what_a_model_leaves_goes_at_once_unless_another_needs_it(
     )
     assert shared.exists()
     assert not own.exists()
+
+
+def test_a_plan_says_what_would_go_and_what_is_too_young(
+    layout: StoreLayout, manifests: ManifestStore, place: Place
+) -> None:
+    place(digest("a").file_name)
+    for part in ("", "-0", "-1"):
+        place(f"{digest('b').file_name}-partial{part}")
+    place("sha256-123")
+    place(digest("c").file_name, timedelta(minutes=1))
+    plan = plan_prune(layout, manifests, now=NOW)
+    assert {(found.name, found.kind, len(found.paths)) for found in plan.removable} == {
+        (digest("a").file_name, Kind.BLOB, 1),
+        (f"{digest('b').file_name}-partial", Kind.DOWNLOAD, 3),
+        ("sha256-123", Kind.LEFTOVER, 1),
+    }
+    assert [found.name for found in plan.spared] == [digest("c").file_name]
+
+
+def test_a_plan_tells_what_the_disk_gains(
+    layout: StoreLayout, manifests: ManifestStore, place: Place
+) -> None:
+    path = place("sha256-1-partial")
+    with path.open("r+b") as file:
+        file.truncate(1 << 30)
+    os.utime(path, (0, 0))
+    (found,) = plan_prune(layout, manifests, now=NOW).removable
+    assert 0 < found.size_bytes <= 1 << 16
+
+
+def test_what_changed_after_the_plan_stays(
+    layout: StoreLayout, manifests: ManifestStore, place: Place
+) -> None:
+    gone, kept = place("sha256-1"), place("sha256-2")
+    plan = plan_prune(layout, manifests, now=NOW)
+    os.utime(kept)
+    assert carry_out(plan, manifests) == 1
+    assert (gone.exists(), kept.exists()) == (False, True)
+
+
+def test_what_running_work_holds_stays(layout: StoreLayout, manifests: ManifestStore, place: Place) -> None:
+    blob, download = place(digest("a").file_name), place(f"{digest('b').file_name}-partial")
+    held = [held_name(digest("a")), held_name(digest("b"))]
+    assert plan_prune(layout, manifests, now=NOW, held=held) == PrunePlan()
+    assert remove_if_unused(layout, manifests, [str(digest("a"))], held=held) == 0
+    assert blob.exists()
+    assert download.exists()
