@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from orchestrator.llama_cpp.errors import BrokenPatch
@@ -30,11 +30,26 @@ class Hunk:
     """Where it was, from 0."""
     old: Lines
     new: Lines
+    at_start: bool = False
+    """Nothing unchanged stands before it, so it is at the start of the file."""
+    at_end: bool = False
 
     @property
     def reversed(self) -> Hunk:
         """What takes the change back."""
-        return Hunk(self.header, self.line, self.new, self.old)
+        return replace(self, old=self.new, new=self.old)
+
+    def place(self, lines: Sequence[str], *, expected: int, first: int) -> int | None:
+        """Where it fits into ``lines``, not before ``first``, nearest to ``expected``."""
+        last = len(lines) - len(self.old)
+        end = last - 1 if lines and not lines[-1] else last  # before the mark of a newline at the end
+        places = range(first, last + 1)
+        if self.at_start:
+            places = range(first, min(last, 0) + 1)
+        if self.at_end:
+            places = range(max(end, places.start), min(end + 1, places.stop))
+        near = sorted(places, key=lambda place: abs(place - expected))
+        return next((p for p in near if tuple(lines[p : p + len(self.old)]) == self.old), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +71,11 @@ class _Reading:
     new_left: int
     old: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
+    signs: list[str] = field(default_factory=list)
 
     def feed(self, line: str) -> None:
         sign, text = line[:1], line[1:]
+        self.signs.append(sign.strip())
         if sign in ("", " ", "-"):
             self.old.append(text)
             self.old_left -= 1
@@ -67,7 +84,14 @@ class _Reading:
             self.new_left -= 1
 
     def hunk(self) -> Hunk:
-        return Hunk(self.header, max(self.line - 1, 0), tuple(self.old), tuple(self.new))
+        return Hunk(
+            self.header,
+            max(self.line - 1, 0),
+            tuple(self.old),
+            tuple(self.new),
+            at_start=bool(self.signs[0]),
+            at_end=bool(self.signs[-1]),
+        )
 
 
 def parse(text: str, name: str) -> tuple[FilePatch, ...]:
@@ -159,7 +183,7 @@ def _patched(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[str] | None:
     """``lines`` with all hunks applied; ``None`` if one does not fit."""
     result, shift, done = list(lines), 0, 0
     for hunk in hunks:
-        place = _place(result, hunk.old, expected=hunk.line + shift, first=done)
+        place = hunk.place(result, expected=hunk.line + shift, first=done)
         if place is None:
             return None
         result[place : place + len(hunk.old)] = hunk.new
@@ -172,13 +196,6 @@ def _first_misfit(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[int, Hun
     """Number, from 1, of the first hunk that does not fit."""
     count = next(n for n in range(1, len(hunks) + 1) if _patched(lines, hunks[:n]) is None)
     return count, hunks[count - 1]
-
-
-def _place(lines: Sequence[str], wanted: Lines, *, expected: int, first: int) -> int | None:
-    """Where ``wanted`` stands in ``lines``, not before ``first``, nearest to ``expected``."""
-    last = len(lines) - len(wanted)
-    near = sorted(range(first, last + 1), key=lambda place: abs(place - expected))
-    return next((place for place in near if tuple(lines[place : place + len(wanted)]) == wanted), None)
 
 
 def _path(line: str) -> str:

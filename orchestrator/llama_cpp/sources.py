@@ -130,7 +130,7 @@ def _from_git(pin: Pin, into: Path, _archive: Path, environ: Mapping[str, str], 
         raise _Unreachable("there is no git")
     asked = _run([git, *_SLOW, "ls-remote", "--tags", pin.git, pin.tag], environ, _ASK_PATIENCE_S)
     if asked.returncode:
-        raise _Unreachable(f"{pin.git} does not answer ({_last_line(asked.stderr)})")
+        raise _Unreachable(f"{pin.git} does not answer ({_reason(asked.stderr)})")
     if not asked.stdout.strip():
         raise _Unreachable(f"{pin.git} has no tag {pin.tag}")
     say(f"source: tag {pin.tag} of {pin.git}")
@@ -140,7 +140,7 @@ def _from_git(pin: Pin, into: Path, _archive: Path, environ: Mapping[str, str], 
         command = [git, *_SLOW, "clone", "--quiet", "--depth", "1", "--branch", pin.tag, pin.git, str(clone)]
         done = _run(command, environ, _FETCH_PATIENCE_S)
         if done.returncode:
-            raise _Unreachable(f"git clone of {pin.git} failed ({_last_line(done.stderr)})")
+            raise _Unreachable(f"git clone of {pin.git} failed ({_reason(done.stderr)})")
         tree.copy(clone, into)
     finally:
         shutil.rmtree(clone, ignore_errors=True)
@@ -169,7 +169,7 @@ def _download(pin: Pin, archive: Path, environ: Mapping[str, str]) -> None:
             raise TamperedSource(f"{pin.requirement}: the archive does not have the pinned checksum")
         found = next(scratch.glob("*.tar.gz"), None)
         if done.returncode or found is None:
-            raise _Unreachable(f"pip cannot fetch {pin.requirement} ({_last_line(done.stderr)})")
+            raise _Unreachable(f"pip cannot fetch {pin.requirement} ({_reason(done.stderr)})")
         if _sha256(found) != pin.archive:
             raise TamperedSource(f"{pin.requirement}: the archive does not have the pinned checksum")
         found.replace(archive)
@@ -217,8 +217,11 @@ def _run(
         raise _Unreachable(f"{Path(command[0]).name} got no answer within {patience_s:.0f} s") from error
 
 
-def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it did not say why")
+def _reason(text: str) -> str:
+    """The line in which git or pip says what went wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if line.startswith(("fatal:", "ERROR:"))] or lines
+    return telling[-1] if telling else "it did not say why"
 
 
 def _no_source(message: str, archive: Path | None = None) -> NoSource:
