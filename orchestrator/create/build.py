@@ -59,7 +59,7 @@ from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
 from orchestrator.files.gguf import read_header
-from orchestrator.process.cleanup import to_the_end
+from orchestrator.process.stepping import stepped
 from orchestrator.store.blobs import BlobFile, StoredBlob
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import disk_error
@@ -102,20 +102,14 @@ async def build(
         async with aclosing(pull(base.name)) as pulling:
             async for told in pulling:
                 yield told
-    steps = _Build(plan, store, quantizer).steps()
-    try:
-        while (step := await to_the_end(asyncio.to_thread(next, steps, _END))) is not _END:
+    async with aclosing(stepped(_Build(plan, store, quantizer).steps())) as steps:
+        async for step in steps:
             if isinstance(step, Progress):
                 yield step
             elif isinstance(step, QuantizerRun):
                 async with aclosing(run_quantizer(step)) as running:
                     async for told in running:
                         yield told
-    finally:
-        await to_the_end(asyncio.to_thread(steps.close))
-
-
-_END = object()
 
 
 def _is_there(store: ModelStore, name: ModelName) -> bool:
