@@ -122,6 +122,14 @@ class ModelStore:
         """
         await self._in_thread(self.replace_now, name, manifest)
 
+    async def install(self, name: ModelName, content: bytes) -> tuple[str, ...]:
+        """Write a manifest from elsewhere, which is kept byte for byte.
+
+        Gives the digests that only the manifest before it listed, for ``release``; none under
+        ``OLLAMA_NOPRUNE``. Raises what ``replace`` does, and ``CorruptManifest``.
+        """
+        return await self._in_thread(self._install, name, content)
+
     async def release(self, digests: Iterable[str]) -> None:
         """Remove those blobs that no model uses. Raises ``StoreError``."""
         await self._in_thread(self.release_now, digests)
@@ -214,15 +222,29 @@ class ModelStore:
         """
         self._put(name, parsed_manifest(self.layout.manifest(name), content), content)
 
+    def _install(self, name: ModelName, content: bytes) -> tuple[str, ...]:
+        manifest = parsed_manifest(self.layout.manifest(name), content)
+        with self._changing:
+            old = self._put_locked(name, manifest, content)
+        if old is None or not self._prunes:
+            return ()
+        kept = {part.digest for part in manifest.parts}
+        return tuple(part.digest for part in old.manifest.parts if part.digest not in kept)
+
     def _put(self, name: ModelName, manifest: Manifest, content: bytes) -> None:
         with self._changing:
-            for part in manifest.parts:
-                self.blobs.touch(Digest.parse(part.digest))
-            name = self.manifests.canonical(name)
-            old = self._readable(name)
-            self.manifests.write_bytes(name, content)
+            old = self._put_locked(name, manifest, content)
             if old is not None and self._prunes:
                 self._release_locked(old.manifest)
+
+    def _put_locked(self, name: ModelName, manifest: Manifest, content: bytes) -> StoredManifest | None:
+        """Write a manifest whose blobs are there; the one that it takes the place of."""
+        for part in manifest.parts:
+            self.blobs.touch(Digest.parse(part.digest))
+        name = self.manifests.canonical(name)
+        old = self._readable(name)
+        self.manifests.write_bytes(name, content)
+        return old
 
     def release_now(self, digests: Iterable[str]) -> None:
         """``release``, for work that is in a thread already."""
