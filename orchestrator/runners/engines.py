@@ -83,11 +83,11 @@ def find_engine(
 ) -> EngineInfo:
     """The first engine there is: the one ``named``, our build, one on ``PATH``, the wheel.
 
-    ``named`` is ``ORCH_LLAMA_SERVER``, ``only`` is ``ORCH_ENGINE``, ``prefix`` where this program is
-    installed and ``project`` what builds must be of; by default this interpreter's and program's own. Raises
-    ``EngineNotFound``.
+    ``named`` is ``ORCH_LLAMA_SERVER``; ``only``, which is ``ORCH_ENGINE``, is for those that are not named.
+    ``prefix`` is where this program is installed and ``project`` what builds must be of; by default this
+    interpreter's and this program's own. Raises ``EngineNotFound``.
     """
-    if named is not None and only is not EngineKind.EMBEDDED:
+    if named is not None:
         path = named.expanduser().absolute()
         if not path.is_file():
             raise EngineNotFound(f"ORCH_LLAMA_SERVER={named}: no such file")

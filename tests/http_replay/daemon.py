@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.engine_choice import chosen_environment
 from tests.http_replay.transport import Server
 
 START_TIMEOUT_S = 30.0
@@ -57,6 +58,7 @@ def daemon_process(
         "OLLAMA_MODELS": str(home / "models"),
         "OLLAMA_NO_CLOUD": "1",
         "HOME": str(home),
+        **chosen_environment(),
         "ORCH_SSE_PING": "0",  # signs of life would stand between recorded events on a slow machine
     }
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(_NOT_INHERITED)}

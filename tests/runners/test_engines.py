@@ -1,17 +1,20 @@
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from orchestrator.llama_cpp.cache import BuildCache, BuildFacts
+from orchestrator.llama_cpp.project import Project, find_project
 from orchestrator.runners.engines import (
     BINARY,
     QUANTIZER,
     EngineKind,
     EngineNotFound,
     Transport,
+    engines,
     find_engine,
     find_quantizer,
     native_engine,
@@ -31,22 +34,53 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {"PATH": str(tmp_path / "bin"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
+def built(tmp_path: Path, environ: dict[str, str], project: Project, key: str, **changes: str) -> Path:
+    """The llama-server of a build in the cache."""
+    cache = BuildCache.of(environ)
+    made = cache.work(key) / "made"
+    binary(made / "lib/orch" / BINARY)
+    facts = {"tag": "b1", "preset": "cpu", "recipe": project.recipe("cpu"), "source": "git"} | changes
+    return cache.keep(key, made, BuildFacts(**facts, patches=(), seconds=1)).library / BINARY
+
+
 def test_engines_are_looked_for_in_their_order(tmp_path: Path, environ: dict[str, str]) -> None:
-    def found(named: Path | None = None) -> str:
-        return find_engine(environ, named=named, prefix=tmp_path / "prefix").argv_prefix[0]
+    project = find_project()
+    assert project is not None
+
+    def found(**wanted: Any) -> str:
+        return find_engine(environ, prefix=tmp_path / "prefix", **wanted).argv_prefix[0]
 
     assert found() == sys.executable
     on_path = binary(tmp_path / "bin" / BINARY)
     assert found() == str(on_path)
-    older = binary(tmp_path / "cache/orch/llama/b1-x/bin" / BINARY)
-    assert found() == str(older)
-    newer = binary(tmp_path / "cache/orch/llama/b2-x" / BINARY)
-    os.utime(older, (1, 1))
-    assert found() == str(newer)
+    built(tmp_path, environ, project, "b1-cpu-1", recipe="of another pin")
+    assert found() == str(on_path)
+    build = built(tmp_path, environ, project, "b1-cpu-2")
+    assert found() == str(build)
     installed = binary(tmp_path / "prefix/lib/orch" / BINARY)
     assert found() == str(installed)
+    assert [engine.argv_prefix[0] for engine in engines(environ, prefix=tmp_path / "prefix")] == [
+        *map(str, (installed, build, on_path)),
+        sys.executable,
+    ]
     named = binary(tmp_path / "mine")
-    assert found(named) == str(named)
+    assert found(named=named) == str(named)
+    assert found(only=EngineKind.EMBEDDED) == sys.executable
+    assert found(only=EngineKind.NATIVE) == str(installed)
+    assert found(named=named, only=EngineKind.EMBEDDED) == str(named)
+
+
+def test_a_kind_that_is_not_there_is_not_replaced_by_another(tmp_path: Path, environ: dict[str, str]) -> None:
+    with pytest.raises(EngineNotFound, match="ORCH_ENGINE=native, and there is no llama-server") as caught:
+        find_engine(environ, only=EngineKind.NATIVE, prefix=tmp_path)
+    assert "orch engine build" in (caught.value.hint or "")
+
+
+def test_the_patches_of_a_build_are_known(tmp_path: Path) -> None:
+    path = binary(tmp_path / BINARY)
+    assert native_engine(path).patches == frozenset()
+    (tmp_path / "PATCHES").write_text("0001-a.patch\n0002-b.patch\n")
+    assert native_engine(path).patches == {"0001-a.patch", "0002-b.patch"}
 
 
 def test_an_engine_that_is_named_must_be_there(tmp_path: Path, environ: dict[str, str]) -> None:
