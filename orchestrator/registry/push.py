@@ -6,7 +6,7 @@ Source: ``store`` §8.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ class Pusher:
         yield _RETRIEVING
         try:
             stored = await asyncio.to_thread(self._read, text)
-            blobs = list(await asyncio.to_thread(self._blobs, stored))
+            blobs = await asyncio.to_thread(self._blobs, stored)
         except OrchestratorError:
             yield _NOT_RETRIEVED
             raise
@@ -89,8 +89,9 @@ class Pusher:
             path = self._store.layout.manifest(name)
             raise NothingToPush(f"open {path}: no such file or directory") from error
 
-    def _blobs(self, stored: StoredManifest) -> Iterator[Blob]:
+    def _blobs(self, stored: StoredManifest) -> list[Blob]:
         """The files of a model. Raises ``DamagedModel`` unless all are there in their right size."""
+        blobs = []
         for part in stored.manifest.parts:
             digest = Digest.parse(part.digest)
             try:
@@ -99,7 +100,8 @@ class Pusher:
                 raise DamagedModel(stored.name, str(error)) from error
             if size != part.size:
                 raise DamagedModel(stored.name, f"{digest} has {size} bytes instead of {part.size}")
-            yield Blob(digest, self._store.blobs.path(digest), size, _origin(part, stored.name))
+            blobs.append(Blob(digest, self._store.blobs.path(digest), size, _origin(part, stored.name)))
+        return blobs
 
     async def _sent(self, client: RegistryClient, blob: Blob) -> AsyncGenerator[Progress, None]:
         """Send one blob, unless it is there; tell of it now and then, and when it is done."""
