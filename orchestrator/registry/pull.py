@@ -7,8 +7,9 @@ Source: ``store`` §6.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import ExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
 
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
@@ -20,12 +21,14 @@ from orchestrator.registry.fetch import BlobFetch
 from orchestrator.registry.manifest import Blob, FetchedManifest, fetch_manifest
 from orchestrator.registry.patience import BRIEF
 from orchestrator.registry.progress import (
+    INTERVAL_S,
     PULLING_MANIFEST,
     REMOVING,
     SUCCESS,
     VERIFYING,
     WRITING_MANIFEST,
     not_removed,
+    pulling,
 )
 from orchestrator.registry.rate import RateLimit
 from orchestrator.registry.registries import Registries
@@ -63,7 +66,7 @@ class Puller:
         async with self._registries.client(name, insecure=insecure) as client:
             yield PULLING_MANIFEST
             fetched = await fetch_manifest(client, BRIEF)
-            async with self._held(fetched.blobs):
+            async with self._store.held([blob.digest for blob in fetched.blobs]):
                 async with aclosing(self._fetched(client, fetched)) as steps:
                     async for step in steps:
                         yield step
@@ -97,13 +100,24 @@ class Puller:
             raise
         yield VERIFYING
 
-    @asynccontextmanager
-    async def _held(self, blobs: Sequence[Blob]) -> AsyncIterator[None]:
-        """While the block runs, nobody removes these blobs, which no model may use yet."""
-        hold = ExitStack()
-        holding = self._store.holding(blob.digest for blob in blobs)
-        try:
-            await to_the_end(asyncio.to_thread(hold.enter_context, holding))
-            yield
-        finally:
-            await to_the_end(asyncio.to_thread(hold.close))
+    async def refetch(
+        self, name: ModelName, blob: Blob, *, insecure: bool = False
+    ) -> AsyncGenerator[Progress, None]:
+        """Fetch one blob of a model, and replace the file of its name, if there is one, when all is well.
+
+        To be closed like ``pull``. Raises ``InsecureName``, ``RegistryError``, ``StoreError``.
+        """
+        settings = replace(self._settings, patience=BRIEF)
+        async with self._registries.client(name, insecure=insecure) as client:
+
+            def transfer() -> BlobTransfer:
+                return BlobTransfer(
+                    client, self._store.layout, blob.digest, blob.size_bytes, settings, self._limit
+                )
+
+            async with self._transfers.joined(blob.digest, transfer) as shared:
+                while not shared.task.done():
+                    done = shared.transfer.completed_bytes
+                    yield pulling(blob.digest, total_bytes=blob.size_bytes, completed_bytes=done)
+                    await asyncio.wait([shared.task], timeout=INTERVAL_S)
+                shared.task.result()

@@ -67,14 +67,16 @@ class Pusher:
             yield _NOT_RETRIEVED
             raise
         name = replace(stored.name, scheme="https")
-        with self._store.holding([blob.digest for blob in blobs]):
-            async with self._registries.client(name, insecure=insecure) as client:
-                for blob in blobs:
-                    async with aclosing(self._sent(client, blob)) as sending:
-                        async for step in sending:
-                            yield step
-                yield _PUSHING_MANIFEST
-                await _put_manifest(client, stored.manifest)
+        async with (
+            self._store.held([blob.digest for blob in blobs]),
+            self._registries.client(name, insecure=insecure) as client,
+        ):
+            for blob in blobs:
+                async with aclosing(self._sent(client, blob)) as sending:
+                    async for step in sending:
+                        yield step
+            yield _PUSHING_MANIFEST
+            await _put_manifest(client, stored.manifest)
         yield SUCCESS
 
     def _read(self, text: str) -> StoredManifest:

@@ -12,8 +12,8 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.errors import StoreError
+from orchestrator.process.cleanup import to_the_end
 from orchestrator.store.blobs import BlobStore
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import CorruptManifest, ModelNotFound
@@ -141,9 +142,22 @@ class ModelStore:
         """
         return await self._in_thread(self._prune, dry_run=dry_run)
 
+    @asynccontextmanager
+    async def held(self, digests: Iterable[Digest]) -> AsyncIterator[None]:
+        """``holding``, for the event loop."""
+        stack = ExitStack()
+        try:
+            await to_the_end(self._in_thread(stack.enter_context, self.holding(digests)))
+            yield
+        finally:
+            await to_the_end(self._in_thread(stack.close))
+
     @contextmanager
     def holding(self, digests: Iterable[Digest]) -> Iterator[None]:
-        """While the block runs these blobs stay, although no model may use them yet, or any more."""
+        """While the block runs these blobs stay, although no model may use them yet, or any more.
+
+        Waits for a change of the store that is under way.
+        """
         names = [held_name(digest) for digest in digests]
         with self._changing:
             self._held.update(names)
