@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
+from orchestrator.compat.draft import Draft
 from orchestrator.compat.families.base import Family
-from orchestrator.compat.plan import ViewPlan
+from orchestrator.compat.plan import FilePlan, ViewPlan
 from orchestrator.compat.source import Source
 
 RULES_VERSION = 1
@@ -54,10 +55,17 @@ def plan_view(source: Source) -> ViewPlan | None:
     if family is None:
         return None
     has_tower = source.has_tensors("v.")
-    return ViewPlan(
-        text=family.text(source) if family.text else None,
-        projector=family.projector(source) if family.projector and has_tower else None,
-    )
+    text = family.text(source) if family.text else None
+    projector = family.projector(source) if family.projector and has_tower else None
+    if projector is None and text is not None and _is_the_source(text, source):
+        return None
+    return ViewPlan(text, projector)
+
+
+def _is_the_source(plan: FilePlan, source: Source) -> bool:
+    """Whether nothing has changed: some marks are found in files of stock converters, too."""
+    same = Draft(source).plan()
+    return (plan.tensors, plan.metadata) == (same.tensors, same.metadata)
 
 
 def _family(source: Source) -> Family | None:

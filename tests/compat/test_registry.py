@@ -1,0 +1,79 @@
+"""Published models of every known form come out as a stock engine wants them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.compat.layout import own_layout
+from orchestrator.compat.plan import FilePlan
+from orchestrator.compat.registry import plan_view
+from orchestrator.compat.source import Source
+from orchestrator.compat.writer import opened, write_file
+from orchestrator.files.gguf import read_header
+from tests.compat.pairs import Pair, pairs
+from tests.compat.tiny import Model
+from tests.gguf_builder import Typed
+
+PAIRS = tuple(pairs())
+
+
+def written(source: Source, plan: FilePlan, path: Path) -> Path:
+    """The planned file."""
+    with opened(source.path) as file:
+        layout = own_layout(plan, file.read)
+        write_file(path, layout, file, alignment=plan.alignment, stop=threading.Event())
+    return path
+
+
+def assert_same(path: Path, wanted: Model) -> None:
+    """The file has all the keys and exactly the tensors of ``wanted``."""
+    header = read_header(path, keep_arrays=True)
+    assert {t.name: (t.shape, t.type) for t in header.tensors} == {
+        name: (t.shape, t.type) for name, t in wanted.tensors.items()
+    }
+    content = path.read_bytes()
+    for found in header.tensors:
+        stored = content[found.offset : found.offset + found.size_bytes]
+        assert stored == wanted.tensors[found.name].bytes, found.name
+    assert {key: header.metadata.get(key) for key in wanted.metadata} == {
+        key: _as_read(value) for key, value in wanted.metadata.items()
+    }
+
+
+def _as_read(value: Any) -> Any:
+    plain = value.value if isinstance(value, Typed) else value
+    return pytest.approx(_tuple(plain), rel=1e-6) if _has_floats(plain) else _tuple(plain)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _has_floats(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, list) and any(isinstance(v, float) for v in value))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.id)
+def test_a_published_model_becomes_the_stock_one(pair: Pair, tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    blob.write_bytes(pair.published.gguf())
+    source = Source.read(blob)
+    plan = plan_view(source)
+    assert plan is not None
+    for planned, wanted in ((plan.text, pair.text), (plan.projector, pair.projector)):
+        assert (planned is None) == (wanted is None)
+        if planned is not None and wanted is not None:
+            assert_same(written(source, planned, tmp_path / "view"), wanted)
+            (tmp_path / "view").unlink()
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.id)
+def test_a_stock_model_needs_no_view(pair: Pair, tmp_path: Path) -> None:
+    for model in filter(None, (pair.text, pair.projector)):
+        blob = tmp_path / "blob"
+        blob.write_bytes(model.gguf())
+        assert plan_view(Source.read(blob)) is None
