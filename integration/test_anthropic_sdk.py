@@ -194,6 +194,23 @@ def test_b080_a_stop_sequence_that_the_engine_lets_through_is_enforced(
         assert (reply.stop_reason, reply.stop_sequence) == ("stop_sequence", "HALT")
 
 
+def test_b080_a_stop_sequence_is_told_by_an_engine_that_renders(here: Place, client: Anthropic) -> None:
+    ending = {"stop_type": "word", "stopping_word": "HALT"}
+    first, end, last = deltas({"content": "one two "})
+    assert isinstance(first, dict)
+    frames = [{**first, "__verbose": ending}, end, last]
+    here.script(answers={"/v1/chat/completions": [{"sse": frames}] * 3})
+    for reply in (
+        ask(client, "native", stop_sequences=["HALT"]),
+        streamed(client, "native", stop_sequences=["HALT"])[0],
+    ):
+        assert content(reply) == [{"type": "text", "text": "one two "}]
+        assert (reply.stop_reason, reply.stop_sequence) == ("stop_sequence", "HALT")
+    assert here.calls("/v1/chat/completions")[0]["verbose"] is True
+    assert ask(client, "native").stop_reason == "end_turn"
+    assert "verbose" not in here.calls("/v1/chat/completions")[-1]
+
+
 def test_a_stop_of_the_model_is_the_end_of_its_turn(here: Place, client: Anthropic) -> None:
     here.says(["one", {"stop_type": "word", "stopping_word": "<eot>"}])
     reply = ask(client, "plain", stop_sequences=["HALT"])
@@ -475,6 +492,15 @@ class City(BaseModel):
 
     name: str
     people: int
+
+
+def test_b080_the_real_engine_tells_which_stop_sequence_was_met(real_client: Anthropic) -> None:
+    stops = ["QQQ", " "]
+    for reply in (
+        ask(real_client, CHAT_MODEL, "Name a colour.", stop_sequences=stops, extra_body=GREEDY),
+        streamed(real_client, CHAT_MODEL, "Name a colour.", stop_sequences=stops, extra_body=GREEDY)[0],
+    ):
+        assert (reply.stop_reason, reply.stop_sequence) == ("stop_sequence", " ")
 
 
 def test_the_form_of_an_answer_is_kept(real_client: Anthropic) -> None:

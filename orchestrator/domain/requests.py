@@ -50,6 +50,8 @@ class GenerationRequest:
     top_logprobs: int = 0
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     """Token id → what is added to its logit."""
+    names_stop: bool = False
+    """The reply shall tell which of the stop strings was met."""
     debug_render_only: bool = False
 
 

@@ -27,6 +27,8 @@ from orchestrator.inference.window import refuse_overlong
 from orchestrator.runners.base import ChatCall
 
 _PROMPT_TOO_LONG = "exceed_context_size_error"
+_TELLING_STOPS = {"verbose": True, "response_fields": ["stop_type", "stopping_word"]}
+"""What makes the engine tell in the last frame what ended the answer."""
 
 
 async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Message]) -> Prepared:
@@ -38,7 +40,11 @@ async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Messa
         think=turn.think,
         format=None if request.tool_choice.is_forced else usable_format(request.format),
         top_logprobs=wanted_logprobs(request),
-        extra={**turn.extra, **_forced(request.tool_choice)},
+        extra={
+            **turn.extra,
+            **_forced(request.tool_choice),
+            **(_TELLING_STOPS if request.names_stop else {}),
+        },
     )
     attempt = _Chat(turn, NativePrompter(turn.runner, call))
     prepared, warnings = await in_accepted_form(messages, attempt.prepared)

@@ -39,7 +39,9 @@ def to_chat(body: wire.MessagesRequest) -> ChatRequest:
         raise ThreadsNotSupported
     request = _chat(body, dict(_options(body)))
     wanted = body.output_config and body.output_config.format
-    return replace(request, format=to_format(wanted or body.output_format))
+    return replace(
+        request, format=to_format(wanted or body.output_format), names_stop=bool(body.stop_sequences)
+    )
 
 
 def to_format(value: Any) -> SchemaFormat | None:

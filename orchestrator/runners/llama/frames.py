@@ -176,6 +176,8 @@ class ChatDecoder:
         self._guard = wanted.guard
         self._events = EventDecoder()
         self._calls: dict[int, _CallInParts] = {}
+        self._ending: Frame | None = None
+        """What ended the answer, as ``/completion`` tells it, from an engine that was asked to say so."""
 
     def feed(self, data: bytes) -> list[Item]:
         """The chunks that ``data`` completes."""
@@ -202,6 +204,8 @@ class ChatDecoder:
             if self.done is not None:
                 self._read_late_usage(frame)
                 continue
+            if ending := frame.get("__verbose"):
+                self._ending = ending
             if not choices:
                 continue
             choice = choices[0]
@@ -228,11 +232,19 @@ class ChatDecoder:
         if reason == "length":
             self.done = Done(DoneReason.LENGTH, usage, _limit(usage, self._wanted))
         else:
-            # the frame does not tell a stop string from the end of the model's turn
-            detail = StopDetail.UNKNOWN if self._wanted.stops else StopDetail.EOS
-            self.done = Done(DoneReason.STOP, usage, detail)
+            self.done = self._stopped(usage)
         calls = tuple(call.whole(index) for index, call in sorted(self._calls.items(), key=_by_index))
         return [Chunk(tool_calls=calls)] if calls else []
+
+    def _stopped(self, usage: Usage) -> Done:
+        """The end at a stop string or of the model's turn: the last frame does not tell them apart."""
+        if not self._wanted.stops:
+            return Done(DoneReason.STOP, usage, StopDetail.EOS)
+        ending = self._ending or {}
+        if word := ending.get("stopping_word"):
+            return Done(DoneReason.STOP, usage, StopDetail.STOP_SEQUENCE, word)
+        detail = StopDetail.EOS if ending.get("stop_type") == "eos" else StopDetail.UNKNOWN
+        return Done(DoneReason.STOP, usage, detail)
 
     def _read_late_usage(self, frame: Frame) -> None:
         """With ``include_usage`` the timings come in a frame after the finishing one."""

@@ -123,6 +123,23 @@ def test_why_a_chat_ended_is_told_finely(
     assert (end.reason, end.detail) == done
 
 
+@pytest.mark.parametrize(
+    ("ending", "detail", "stop"),
+    [
+        ({"stop_type": "word", "stopping_word": "HALT"}, StopDetail.STOP_SEQUENCE, "HALT"),
+        ({"stop_type": "eos", "stopping_word": ""}, StopDetail.EOS, ""),
+        ({"stop_type": "none"}, StopDetail.UNKNOWN, ""),
+    ],
+)
+def test_a_chat_tells_the_stop_string_if_the_engine_was_asked_to(
+    ending: Json, detail: StopDetail, stop: str
+) -> None:
+    frames = ({**delta(content="One"), "__verbose": ending}, delta("stop", TIMINGS))
+    items, end = chat(*frames, wanted=Wanted(stops=("HALT",)))
+    assert items == [Chunk("One")]
+    assert end == Done(DoneReason.STOP, USAGE, detail, stop)
+
+
 def test_log_probabilities_come_with_as_many_alternatives_as_were_asked_for() -> None:
     top = [{"token": "One", "logprob": -0.25}, {"token": "Two", "logprob": -1.5}]
     frame = {"content": "One", "completion_probabilities": [{**top[0], "top_logprobs": top}]}
