@@ -44,7 +44,7 @@ from orchestrator.logs import set_up_logging
 from orchestrator.metrics import Metrics
 from orchestrator.process.address import RunDirectory, run_directory
 from orchestrator.registry.key import PRIVATE_NAME
-from orchestrator.runners.base import Engine, LoadOrder, RunnerProcess
+from orchestrator.runners.base import Engine, LoadOrder, PreparedFiles, RunnerProcess
 from orchestrator.runners.engines import EngineInfo, EngineKind, EngineNotFound, find_engine, find_quantizer
 from orchestrator.runners.llama.engine import LlamaEngine, Preparation
 from orchestrator.runners.llama.launch import EngineSettings
@@ -187,13 +187,13 @@ def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantiz
     )
     program = find_quantizer(info)
     return (
-        LlamaEngine(info, settings, run, config.load_timeout, _preparation(config, environ)),
+        LlamaEngine(info, settings, run, config.load_timeout, _preparation(config, info, environ)),
         Machine(_probe(config, info, environ)),
         _quantizer(program, environ) if program else None,
     )
 
 
-def _preparation(config: Config, environ: Mapping[str, str]) -> Preparation:
+def _preparation(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> Preparation:
     """Views of published files in a form of their own; what makes them is imported when a model is loaded."""
     cache = Path(environ.get("XDG_CACHE_HOME") or config.home / ".cache") / "orch" / "views"
 
@@ -201,9 +201,9 @@ def _preparation(config: Config, environ: Mapping[str, str]) -> Preparation:
     def views() -> Views:
         from orchestrator.compat.views import Views
 
-        return Views(StoreLayout(config.models), cache)
+        return Views(StoreLayout(config.models), cache, overlays=info.reads_overlays)
 
-    async def prepared(files: ModelFiles) -> ModelFiles:
+    async def prepared(files: ModelFiles) -> PreparedFiles:
         return await (await asyncio.to_thread(views)).prepared(files)
 
     return prepared

@@ -20,7 +20,7 @@ LEVELS = (
     "config environment logs metrics wire files modelfile templates renderers parsers grammars media process "
     "llama_cpp",
     "store discovery runners",
-    "registry create scheduler doctor",
+    "registry create compat scheduler doctor",
     "inference",
     "api client",
     "daemon",

@@ -33,10 +33,14 @@ from orchestrator.compat.source import Source
 from orchestrator.compat.writer import SourceFile, opened, write_file
 from orchestrator.domain.loads import ModelFiles
 from orchestrator.files.gguf import MalformedGguf, read_header
+from orchestrator.runners.base import PreparedFiles
 from orchestrator.store.errors import DiskFull, disk_error, free_bytes
 from orchestrator.store.layout import StoreLayout
 
 logger = logging.getLogger(__name__)
+
+SOURCES_VARIABLE = "ORCH_OVERLAY_SOURCES"
+"""Tells an engine where the sources of overlays are; without it none reads any."""
 
 _TEXT, _PROJECTOR = "text.gguf", "projector.gguf"
 _PART_PREFIX = "part-"
@@ -66,7 +70,7 @@ class Views:
         self._locks: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._found: dict[Path, View | None] = {}
 
-    async def prepared(self, files: ModelFiles) -> ModelFiles:
+    async def prepared(self, files: ModelFiles) -> PreparedFiles:
         """``files`` as an engine can load them, with views in the place of those that need one.
 
         Raises ``IncompatibleModel`` and ``StoreError``.
@@ -74,7 +78,10 @@ class Views:
         weights = await self._view(files.weights, files) if _may_need_view(files) else None
         draft = await self._view(files.draft, files) if files.draft is not None else None
         projectors = [await self._view(path, files) for path in files.projectors[:1]]
-        return _with_views(files, weights, draft, projectors[0] if projectors else None)
+        projector = projectors[0] if projectors else None
+        needs_sources = self._overlays and any((weights, draft, projector))
+        environ = {SOURCES_VARIABLE: str(self._layout.blobs)} if needs_sources else {}
+        return PreparedFiles(_with_views(files, weights, draft, projector), environ)
 
     async def _view(self, path: Path, files: ModelFiles) -> View | None:
         async with self._locks[path]:

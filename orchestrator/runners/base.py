@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from orchestrator.domain.chunks import Item
 from orchestrator.domain.devices import Device, SystemMemory
 from orchestrator.domain.formats import OutputFormat
-from orchestrator.domain.loads import LoadSpec
+from orchestrator.domain.loads import LoadSpec, ModelFiles
 from orchestrator.domain.options import Options
 from orchestrator.domain.requests import Message
 from orchestrator.domain.think import Think
@@ -157,6 +157,15 @@ class LoadOrder:
     memory: SystemMemory | None = None
     mmap_loaded_bytes: int = 0
     """Sizes of the loaded models that use mmap."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedFiles:
+    """The files of a model in a form that the engine loads."""
+
+    files: ModelFiles
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the engine needs for that."""
 
 
 class Engine(Protocol):

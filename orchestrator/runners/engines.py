@@ -22,6 +22,7 @@ _SUFFIX = ".exe" if sys.platform == "win32" else ""
 BINARY = f"llama-server{_SUFFIX}"
 QUANTIZER = f"llama-quantize{_SUFFIX}"
 _PATCHES = "PATCHES"
+OVERLAY_PATCH = "0001-overlay.patch"
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -66,6 +67,11 @@ class EngineInfo:
     def reads_schemas(self) -> bool:
         """Whether it makes a grammar of a JSON schema, or says why it cannot."""
         return self.kind is not EngineKind.EMBEDDED
+
+    @property
+    def reads_overlays(self) -> bool:
+        """Whether it takes models whose tensors stand in another file, see ``compat.layout``."""
+        return OVERLAY_PATCH in self.patches
 
     @property
     def cwd(self) -> Path:

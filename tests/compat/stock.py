@@ -87,10 +87,17 @@ def gemma3(*, chat_template: str) -> Model:
     return model("gemma3", keys, tokenizer, shapes)
 
 
+_EMBEDDING_BLOCKS = 6
+"""Every sixth block looks at the whole text; the engine wants one of each kind."""
+
+
 def gemma_embedding() -> Model:
     keys = _keys(attention__sliding_window=32, rope__freq_base_swa=10000.0, pooling_type=1)
+    keys |= {"block_count": _EMBEDDING_BLOCKS}
     keys |= {"dense_2_feat_in": E, "dense_2_feat_out": FF, "dense_3_feat_in": FF, "dense_3_feat_out": E}
-    shapes = _frame(output=False) | _blocks(_ATTENTION, _HEAD_NORMS, _NORM, _GATED, _POST_NORMS)
+    shapes = _frame(output=False) | _blocks(
+        _ATTENTION, _HEAD_NORMS, _NORM, _GATED, _POST_NORMS, count=_EMBEDDING_BLOCKS
+    )
     shapes |= {"dense_2.weight": (E, FF), "dense_3.weight": (FF, E)}
     return model("gemma-embedding", keys, sentence_pieces(), shapes)
 
@@ -336,8 +343,16 @@ def qwen2vl() -> Model:
 def qwen3vl(*, experts: bool) -> Model:
     deep = {"rope.dimension_sections": Typed("arr:i32", [24, 20, 20, 0]), "n_deepstack_layers": 1}
     keys = (_experts() if experts else _keys()) | deep
-    feed_forward = _GATED_EXPERTS if experts else _GATED
-    shapes = _frame() | _blocks(_ATTENTION, _HEAD_NORMS, _NORM, feed_forward)
+    head = 128  # as wide as the sections take
+    keys |= {"attention.head_count": 1, "attention.head_count_kv": 1, "rope.dimension_count": head}
+    keys |= {"attention.key_length": head, "attention.value_length": head}
+    attention = {
+        **_ATTENTION,
+        **{f"attn_{letter}.weight": (E, head) for letter in "qkv"},
+        **{f"attn_{letter}_norm.weight": (head,) for letter in "qk"},
+        "attn_output.weight": (head, E),
+    }
+    shapes = _frame() | _blocks(attention, _NORM, _GATED_EXPERTS if experts else _GATED)
     return model("qwen3vlmoe" if experts else "qwen3vl", keys, byte_pairs("qwen2"), shapes)
 
 
@@ -404,10 +419,11 @@ _NARROW = 48
 def nemotron(*, experts: bool) -> Model:
     """One block of each kind: recurrent, attention, feed-forward."""
     heads = Typed("arr:i32", [0, HEADS, 0])
-    keys = _keys(block_count=3, attention__head_count=heads, attention__head_count_kv=heads)
+    keys = _keys(block_count=3, attention__head_count_kv=heads)
     inner, state, groups = 2 * E, 32, 2
     keys |= {
         "feed_forward_length": Typed("arr:i32", [0, 0, FF]),
+        "attention.layer_norm_epsilon": 1e-5,
         "ssm.conv_kernel": 4,
         "ssm.inner_size": inner,
         "ssm.state_size": state,
@@ -474,7 +490,7 @@ def llama3() -> Model:
 
 
 def llama4() -> Model:
-    keys = _experts(interleave_moe_layer_step=2, block_count=4, attention__sliding_window=0)
+    keys = _experts(interleave_moe_layer_step=2, block_count=4)
     shapes = _frame()
     for number in range(4):
         feed_forward = (_GATED_EXPERTS, _SHARED_EXPERT) if number % 2 else (_GATED,)
@@ -529,7 +545,7 @@ def _tower_blocks(
 
 def _pair(name: str, shape: tuple[int, ...], kind: str = "F32") -> Iterator[Tensor]:
     yield random(f"{name}.weight", shape, kind)
-    yield random(f"{name}.bias", shape[1:] or shape)
+    yield random(f"{name}.bias", shape[-1:])
 
 
 _PATCHES = ("v.patch_embd.weight", (PATCH, PATCH, 3, V))
@@ -701,7 +717,12 @@ def glm_tower() -> Model:
             random("mm.gate.weight", (E, FF), "F16"),
             random("mm.down.weight", (FF, E), "F16"),
             *_pair("mm.post_norm", (E,)),
-            *_tower_blocks("attn_q_norm", "attn_k_norm", fused=True, gate=True, ln_bias=False),
+            *_tower_blocks(fused=True, gate=True, ln_bias=False),
+            *(
+                random(f"v.blk.{number}.attn_{letter}_norm.weight", (V // 2,))
+                for number in range(V_BLOCKS)
+                for letter in "qk"
+            ),
         ],
     )
 

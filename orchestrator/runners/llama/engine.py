@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from orchestrator.domain.loads import ModelFiles
 from orchestrator.errors import RunnerFailed
 from orchestrator.process.address import Address, RunDirectory, TcpAddress, free_port
-from orchestrator.runners.base import LoadOrder
+from orchestrator.runners.base import LoadOrder, PreparedFiles
 from orchestrator.runners.connection import Channel
 from orchestrator.runners.engines import EngineInfo, Transport
 from orchestrator.runners.llama.health import check_health
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 _HEALTH_PATIENCE = timedelta(milliseconds=200)
 _PORT_TRIES = 3
 
-Preparation = Callable[[ModelFiles], Awaitable[ModelFiles]]
+Preparation = Callable[[ModelFiles], Awaitable[PreparedFiles]]
 """Gives files that the engine can load for those of a model. Raises an ``OrchestratorError``."""
 
 
@@ -58,7 +58,8 @@ class LlamaEngine:
 
         Raises ``RunnerFailed``.
         """
-        files = await self.prepare(order.spec.files) if self.prepare else order.spec.files
+        own = order.spec.files
+        files = await self.prepare(own) if self.prepare else PreparedFiles(own)
         try:
             return await self._load(order, files, projector_on_cpu=False)
         except _NoRoomWithProjector as error:
@@ -71,16 +72,16 @@ class LlamaEngine:
                     out_of_memory=second.out_of_memory,
                 ) from error
 
-    async def _load(self, order: LoadOrder, files: ModelFiles, *, projector_on_cpu: bool) -> LlamaRunner:
+    async def _load(self, order: LoadOrder, files: PreparedFiles, *, projector_on_cpu: bool) -> LlamaRunner:
         for _ in range(_PORT_TRIES - 1):
             with suppress(_PortTaken):
                 return await self._start(order, files, projector_on_cpu=projector_on_cpu)
         return await self._start(order, files, projector_on_cpu=projector_on_cpu)
 
-    async def _start(self, order: LoadOrder, files: ModelFiles, *, projector_on_cpu: bool) -> LlamaRunner:
+    async def _start(self, order: LoadOrder, files: PreparedFiles, *, projector_on_cpu: bool) -> LlamaRunner:
         address, marker = self._new_address(), media_marker(secrets.token_hex(16))
         launch = plan_launch(
-            replace(order, spec=replace(order.spec, files=files)),
+            replace(order, spec=replace(order.spec, files=files.files)),
             self.settings,
             self.info,
             address=address,
@@ -90,7 +91,7 @@ class LlamaEngine:
         )
         process = await EngineProcess.start(
             launch.argv,
-            env=launch.env,
+            env={**launch.env, **files.environ},
             cwd=launch.cwd,
             name=order.spec.files.name,
             address=address,
