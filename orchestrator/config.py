@@ -251,6 +251,16 @@ class Config:
         "The longest silence in an event stream before a sign of life; 0 is any",
         shown="15s",
     )
+    registry_mirror: str = setting(
+        "ORCH_REGISTRY_MIRROR",
+        env.TEXT,
+        "",
+        "URL of a registry to ask in place of registry.ollama.ai",
+        secret=True,
+    )
+    pull_rate: int = setting(
+        "ORCH_PULL_RATE", env.SIZE, 0, "The most bytes per second that pulls may take together; 0 is any"
+    )
     log_format: LogFormat = setting(
         "ORCH_LOG_FORMAT", env.LOG_FORMAT, "text", "Form of the log: text or json", shown="text"
     )
@@ -278,6 +288,35 @@ class Config:
     )
     no_proxy: str = setting(
         "NO_PROXY", env.TEXT, "", "Hosts to reach without a proxy", aliases=("no_proxy",), command=""
+    )
+    ssl_cert_file: Path | None = setting(
+        "SSL_CERT_FILE",
+        env.OPTIONAL_PATH,
+        None,
+        "Certificates of the authorities that registries are checked by, instead of the system's",
+        command="",
+    )
+    ssl_cert_dir: Path | None = setting(
+        "SSL_CERT_DIR", env.OPTIONAL_PATH, None, "The same, as a directory", command=""
+    )
+    docker_config: Path = setting(
+        "DOCKER_CONFIG",
+        env.PATH,
+        lambda environ: _home(environ) / ".docker",
+        "Directory of the config.json that holds the passwords of `docker login`; ~/.docker if unset",
+        command="",
+    )
+    hf_token: str = setting(
+        "HF_TOKEN",
+        env.TOKEN,
+        "",
+        "Token for Hugging Face, sent to nobody else",
+        aliases=("HUGGING_FACE_HUB_TOKEN",),
+        secret=True,
+        command="",
+    )
+    hf_endpoint: str = setting(
+        "HF_ENDPOINT", env.TEXT, "", "URL to ask in place of https://huggingface.co", command=""
     )
     home: Path = setting(
         "HOME", env.PATH, _home, "Its directory .ollama holds the key, the history and the models", command=""
@@ -321,7 +360,7 @@ class Config:
     def values_for_log(self) -> dict[str, str]:
         """The variables that were set, by name, passwords left out."""
         return {
-            variable.name: _without_password(text) if variable.secret else text
+            variable.name: _for_log(variable, text)
             for _, variable in _settings()
             if (text := self.given.get(variable.name)) and variable.name != "HOME"
         }
@@ -429,9 +468,11 @@ def _shown(value: Any) -> str:
             return str(value)
 
 
-def _without_password(text: str) -> str:
-    """``text`` with the part before ``@`` of a URL hidden."""
-    return re.sub(r"^((?:\w+://)?)[^/]*@", r"\1***@", text)
+def _for_log(variable: Variable, text: str) -> str:
+    """``text``, with what is secret in it hidden: all of a token, of a URL the part before ``@``."""
+    if not variable.secret:
+        return text
+    return "***" if variable.kind is env.TOKEN else re.sub(r"^((?:\w+://)?)[^/]*@", r"\1***@", text)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from orchestrator.create.quantizer import Quantizer
     from orchestrator.domain.loads import ModelFiles
     from orchestrator.inference.service import Inference
+    from orchestrator.registry.transfers import Transfers
 
 logger = logging.getLogger(__name__)
 
@@ -157,6 +158,7 @@ async def _state(
         models=models,
         scheduler=scheduler,
         make_inference=make_inference,
+        make_transfers=lambda: _transfers(config, models),
         metrics=metrics,
         origins=Origins.parse(config.origins),
         check_hosts=_is_loopback(config.host),
@@ -167,6 +169,24 @@ async def _state(
         sse_ping_s=config.sse_ping.total_seconds() if config.sse_ping else 0.0,
         quantizer=quantizer,
     )
+
+
+def _transfers(config: Config, models: ModelStore) -> Transfers:
+    from orchestrator.registry.proxies import Proxies
+    from orchestrator.registry.settings import RegistrySettings
+    from orchestrator.registry.transfers import Transfers
+
+    settings = RegistrySettings(
+        key_folder=config.home / ".ollama",
+        docker_config=config.docker_config / "config.json",
+        mirror=config.registry_mirror,
+        hf_endpoint=config.hf_endpoint,
+        hf_token=config.hf_token,
+        proxies=Proxies(config.http_proxy, config.https_proxy, config.no_proxy),
+        ca_file=config.ssl_cert_file,
+        ca_directory=config.ssl_cert_dir,
+    )
+    return Transfers(models, settings, bytes_per_second=config.pull_rate, streams=config.max_transfer_streams)
 
 
 def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantizer | None]:

@@ -127,6 +127,7 @@ PERIOD = Kind("duration", "a duration above 0 such as 500ms or 10s, or whole sec
 LEVEL = Kind("boolean or level", "true, false, or a whole number", _debug)
 ADDRESS = Kind("address", "[scheme://]host[:port], the port from 0 to 65535", _address)
 TEXT = Kind("text", "any text", str)
+TOKEN = Kind("text", "a token", str)
 LIST = Kind("comma-separated list", "words with commas between", _words)
 PATH = Kind("path", "a path", Path)
 OPTIONAL_PATH: Kind[Path | None] = Kind("path", "a path", Path)

@@ -17,6 +17,7 @@ from orchestrator.store.models import ModelStore
 if TYPE_CHECKING:
     from orchestrator.create.quantizer import Quantizer
     from orchestrator.inference.service import Inference
+    from orchestrator.registry.transfers import Transfers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,7 @@ class AppState:
     models: ModelStore
     scheduler: Scheduler
     make_inference: Callable[[], Inference]
+    make_transfers: Callable[[], Transfers]
     metrics: Metrics
     origins: Origins
     check_hosts: bool
@@ -47,6 +49,11 @@ class AppState:
     def inference(self) -> Inference:
         """The path from requests to answers; made with the first request, for it takes much to import."""
         return self.make_inference()
+
+    @cached_property
+    def transfers(self) -> Transfers:
+        """What pulls and pushes; made with the first of them, for it takes much to import."""
+        return self.make_transfers()
 
     @property
     def cloud_disabled(self) -> bool:

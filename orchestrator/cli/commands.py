@@ -26,12 +26,14 @@ class Count:
         if self.most is None:
             if given < self.least:
                 raise UsageError(f"requires at least {self.least} arg(s), only received {given}")
-        elif given != self.most:
-            raise UsageError(f"accepts {self.most} arg(s), received {given}")
+        elif not self.least <= given <= self.most:
+            number = self.most if self.least == self.most else f"between {self.least} and {self.most}"
+            raise UsageError(f"accepts {number} arg(s), received {given}")
 
 
 _NONE, _ONE, _TWO = Count(0, 0), Count(1, 1), Count(2, 2)
 _ANY, _SOME = Count(0, None), Count(1, None)
+_AT_MOST_ONE, _ONE_OR_TWO = Count(0, 1), Count(1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,24 @@ _RUN_FLAGS = (
     switch("verbose", "Show how long the answer took"),
 )
 
+_VERIFY_FLAGS = (
+    HELP,
+    _INSECURE,
+    switch("repair", "Fetch what is damaged or missing again"),
+)
+
+_PRUNE_FLAGS = (
+    switch("dry-run", "Only say what would go"),
+    HELP,
+    switch("yes", "Do not ask", short="y"),
+)
+
+_ENGINE_FLAGS = (
+    HELP,
+    Flag("jobs", Kind.NUMBER, "Files to compile at one time; unset is one per core", short="j"),
+    Flag("preset", Kind.TEXT, "What to build: native, cpu, cuda, rocm, vulkan or metal", default="native"),
+)
+
 _SERVE_VARIABLES = (
     "OLLAMA_DEBUG",
     "OLLAMA_HOST",
@@ -121,6 +141,7 @@ _SERVE_VARIABLES = (
 
 _NONE, _ONE, _TWO = Count(0, 0), Count(1, 1), Count(2, 2)
 _ANY, _SOME = Count(0, None), Count(1, None)
+_AT_MOST_ONE, _ONE_OR_TWO = Count(0, 1), Count(1, 2)
 
 COMMANDS = (
     Entry(
@@ -166,6 +187,26 @@ COMMANDS = (
     Entry("ps", "List the models in memory", _ANY, "listing:list_running", flags=(HELP,)),
     Entry("cp", "Give a model another name", _TWO, "manage:copy", "SOURCE DESTINATION", (HELP,)),
     Entry("rm", "Remove models", _SOME, "manage:remove", "MODEL [MODEL...]", (HELP,)),
+    Entry("verify", "Look for damage in the store", _AT_MOST_ONE, "upkeep:verify", "[MODEL]", _VERIFY_FLAGS),
+    Entry("prune", "Remove what no model uses", _NONE, "upkeep:prune", flags=_PRUNE_FLAGS),
+    Entry(
+        "export",
+        "Write a model to a file, to be imported elsewhere",
+        _ONE_OR_TWO,
+        "archives:export_model",
+        "MODEL [FILE]",
+        (HELP,),
+    ),
+    Entry("import", "Read models from an exported file", _ONE, "archives:import_models", "FILE", (HELP,)),
+    Entry(
+        "engine",
+        "Build, list or examine the engines that run models",
+        _ONE,
+        "engine:engine",
+        "build|list|doctor",
+        _ENGINE_FLAGS,
+        variables=("ORCH_ENGINE", "ORCH_LLAMA_SERVER", "ORCH_LLAMA_CPP_SOURCE"),
+    ),
     Entry("help", "Tell about a command", _ANY, "help:help_on", "[command]", (HELP,), variables=()),
 )
 

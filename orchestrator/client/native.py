@@ -20,15 +20,19 @@ from orchestrator.client.wire import (
     ChatChunk,
     EmbedReply,
     GenerateChunk,
+    ImportRecord,
     ModelCard,
     ModelSummary,
     Progress,
+    PruneReply,
     RunningModel,
     User,
+    VerifyRecord,
 )
 
 _PLAIN = "application/json"
 _LINES = "application/x-ndjson"
+_TAR = "application/x-tar"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -134,6 +138,36 @@ class NativeClient:
             )
         _raise_for(reply, message=_error_text(reply.text))
 
+    def prune(self, *, dry_run: bool) -> PruneReply:
+        """Remove what nothing uses, or say what that would be."""
+        return cast(PruneReply, self._call("POST", "/api/prune", {"dry_run": dry_run}))
+
+    def verify(self, model: str, *, repair: bool, insecure: bool) -> Generator[VerifyRecord]:
+        """Read every blob again, of one model or (with an empty name) of all."""
+        request = {"model": model, "repair": repair, "insecure": insecure}
+        return cast(Generator[VerifyRecord], self._stream("/api/verify", request))
+
+    @contextmanager
+    def export(self, model: str) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """A model as one archive: its size, and its content as it comes.
+
+        The content raises ``ServerUnreachable`` when it ends early.
+        """
+        with (
+            _translated(),
+            self._http.stream("POST", "/api/export", content=_encoded({"model": model})) as reply,
+        ):
+            if reply.is_error:
+                reply.read()
+                _raise_for(reply, message=_error_text(reply.text))
+            yield int(reply.headers.get("Content-Length", 0)), reply.iter_bytes()
+
+    def import_archive(self, content: Iterable[bytes]) -> Generator[ImportRecord]:
+        """Send an archive; what the server says of it comes when all has been sent."""
+        return cast(
+            Generator[ImportRecord], self._stream("/api/import", content, _headers(_LINES, content=_TAR))
+        )
+
     def me(self) -> User:
         """The account signed in; raises ``SignInNeeded`` when there is none."""
         return cast(User, self._call("POST", "/api/me"))
@@ -148,10 +182,16 @@ class NativeClient:
         _raise_for(reply, message=_error_text(reply.text))
         return cast(dict[str, Any], json.loads(reply.text) or {}) if reply.text.strip() else {}
 
-    def _stream(self, path: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _stream(
+        self,
+        path: str,
+        body: Mapping[str, Any] | Iterable[bytes],
+        headers: Mapping[str, str] | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        content = _encoded(body) if isinstance(body, Mapping) else body
         with (
             _translated(),
-            self._http.stream("POST", path, content=_encoded(body), headers=_headers(_LINES)) as reply,
+            self._http.stream("POST", path, content=content, headers=headers or _headers(_LINES)) as reply,
         ):
             if reply.is_error:
                 reply.read()
@@ -193,8 +233,8 @@ def _encoded(body: Mapping[str, Any] | None) -> bytes | None:
     return None if body is None else json.dumps(body, ensure_ascii=False).encode(errors="replace")
 
 
-def _headers(accept: str) -> dict[str, str]:
-    return {"Content-Type": "application/json", "Accept": accept}
+def _headers(accept: str, *, content: str = _PLAIN) -> dict[str, str]:
+    return {"Content-Type": content, "Accept": accept}
 
 
 def _user_agent() -> str:

@@ -113,12 +113,55 @@ class EmbedReply(TypedDict, total=False):
 
 
 class Progress(TypedDict, total=False):
-    """One line of ``/api/create``, ``/api/pull`` and ``/api/push``."""
+    """One line of a call that takes long."""
 
     status: str
     digest: str
     total: int
     completed: int
+
+
+class RemovableFile(TypedDict, total=False):
+    """A file that nothing uses, or the files of one download."""
+
+    name: Required[str]
+    kind: Required[str]
+    size: Required[int]
+    modified_at: Required[str]
+
+
+class PruneReply(TypedDict, total=False):
+    """Reply of ``POST /api/prune``."""
+
+    size: Required[int]
+    files: Required[list[RemovableFile]]
+    spared_size: int
+    spared: list[RemovableFile]
+
+
+class Damage(TypedDict, total=False):
+    """Something in the store that is not as it should be."""
+
+    name: Required[str]
+    problem: Required[str]
+    reason: Required[str]
+    models: Required[list[str]]
+    repaired: bool
+    repair_error: str
+
+
+class VerifyRecord(Progress, total=False):
+    """One line of ``POST /api/verify``; the last has all that was found."""
+
+    blobs: int
+    size: int
+    damages: list[Damage]
+
+
+class ImportRecord(Progress, total=False):
+    """One line of ``POST /api/import``; the last names the models."""
+
+    models: list[str]
 
 
 class User(TypedDict, total=False):

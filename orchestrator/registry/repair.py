@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from orchestrator.domain.progress import Progress
-from orchestrator.registry.errors import RegistryError, Unreachable
+from orchestrator.registry.errors import RegistryError, RetriesExhausted, Unreachable
 from orchestrator.registry.manifest import Blob
 from orchestrator.registry.pull import Puller
 from orchestrator.store.verify import UsedBlob
@@ -17,7 +17,7 @@ class NotRefetched(RegistryError):
 
     def __init__(self, failures: dict[str, RegistryError]) -> None:
         tried = "; ".join(f"{name}: {error}" for name, error in failures.items())
-        offline = all(isinstance(error, Unreachable) for error in failures.values())
+        offline = all(map(_is_unreachable, failures.values()))
         super().__init__(f"no registry can be reached: {tried}" if offline else tried)
         self.hint = "a model that is in no registry has to be created or imported again"
 
@@ -38,3 +38,7 @@ async def refetch(
         else:
             return
     raise NotRefetched(failures)
+
+
+def _is_unreachable(error: RegistryError) -> bool:
+    return isinstance(error.last if isinstance(error, RetriesExhausted) else error, Unreachable)

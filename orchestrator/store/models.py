@@ -31,6 +31,7 @@ from orchestrator.store.layout import StoreLayout, make_directory
 from orchestrator.store.manifests import ManifestStore, StoredManifest, parsed_manifest
 from orchestrator.store.prune import (
     PrunePlan,
+    blob_names,
     carry_out,
     held_name,
     plan_prune,
@@ -77,6 +78,8 @@ class ModelStore:
         self._prunes = prunes
         self._changing = threading.Lock()
         self._held: Counter[str] = Counter()
+        self._postponed: set[str] = set()
+        """Blobs that were to be removed while they were held."""
         self._opened: Kept[ModelName, _Opened] = Kept()
 
     @cached_property
@@ -156,7 +159,7 @@ class ModelStore:
     def holding(self, digests: Iterable[Digest]) -> Iterator[None]:
         """While the block runs these blobs stay, although no model may use them yet, or any more.
 
-        Waits for a change of the store that is under way.
+        Waits for a change of the store that is under way. What was to be removed meanwhile goes at the end.
         """
         names = [held_name(digest) for digest in digests]
         with self._changing:
@@ -166,6 +169,7 @@ class ModelStore:
         finally:
             with self._changing:
                 self._held -= Counter(names)
+                self._remove_postponed()
 
     async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(work, *args, **kwargs)
@@ -263,13 +267,27 @@ class ModelStore:
     def release_now(self, digests: Iterable[str]) -> None:
         """``release``, for work that is in a thread already."""
         with self._changing:
-            remove_if_unused(self.layout, self.manifests, digests, held=self._held.keys())
+            self._remove_unused(digests)
 
     def _release_locked(self, manifest: Manifest) -> None:
         """The change itself is done; that its remains cannot be removed is no failure."""
         try:
-            digests = [part.digest for part in manifest.parts]
-            remove_if_unused(self.layout, self.manifests, digests, held=self._held.keys())
+            self._remove_unused(part.digest for part in manifest.parts)
+        except StoreError as error:
+            logger.warning("unused blobs not removed", extra={"reason": str(error)})
+
+    def _remove_unused(self, digests: Iterable[str]) -> None:
+        names = blob_names(digests)
+        self._postponed |= names & self._held.keys()
+        remove_if_unused(self.layout, self.manifests, names, held=self._held.keys())
+
+    def _remove_postponed(self) -> None:
+        free = self._postponed - self._held.keys()
+        self._postponed -= free
+        if not free:
+            return
+        try:
+            self._remove_unused(free)
         except StoreError as error:
             logger.warning("unused blobs not removed", extra={"reason": str(error)})
 

@@ -73,7 +73,7 @@ def plan_prune(
     candidates = [*_candidates(layout.blobs), *_leftovers(layout.manifests)]
     manifests.check()
     # read after the candidates were found, so that references made meanwhile are seen
-    used = {*_file_names(manifests.digests_in_use()), *held, *(f"{name}{_PARTIAL}" for name in held)}
+    used = {*blob_names(manifests.digests_in_use()), *held, *(f"{name}{_PARTIAL}" for name in held)}
     unused = [found for found in candidates if found.name.lower() not in used]
     return PrunePlan(
         tuple(found for found in unused if found.modified_s <= oldest_spared),
@@ -116,8 +116,8 @@ def remove_if_unused(
 
     For the parts of a manifest that was deleted or replaced just now. Raises ``StoreError``.
     """
-    used = {*_file_names(manifests.digests_in_use()), *held}
-    return sum(_remove(layout.blobs / name) for name in _file_names(digests) if name not in used)
+    used = {*blob_names(manifests.digests_in_use()), *held}
+    return sum(_remove(layout.blobs / name) for name in blob_names(digests) if name not in used)
 
 
 def held_name(digest: Digest) -> str:
@@ -191,7 +191,8 @@ def _state(path: Path) -> os.stat_result | None:
     return found if stat.S_ISREG(found.st_mode) else None
 
 
-def _file_names(digests: Iterable[str]) -> set[str]:
+def blob_names(digests: Iterable[str]) -> set[str]:
+    """How ``held`` calls the blobs of these digests; what is none names no file."""
     names = set()
     for digest in digests:
         try:

@@ -22,6 +22,8 @@ from orchestrator.errors import RunnerFailed
 from orchestrator.inference.prepare import Defaults
 from orchestrator.inference.service import Inference
 from orchestrator.metrics import Metrics
+from orchestrator.registry.settings import RegistrySettings
+from orchestrator.registry.transfers import Transfers
 from orchestrator.runners.base import LoadOrder, RunnerProcess
 from orchestrator.scheduler.loop import Scheduler
 from orchestrator.scheduler.settings import SchedulerSettings
@@ -62,6 +64,7 @@ async def state(tmp_path: Path) -> AsyncIterator[AppState]:
             models=models,
             scheduler=scheduler,
             make_inference=lambda: Inference(models, scheduler, Defaults(num_ctx=4096, ctx_auto=True)),
+            make_transfers=lambda: Transfers(models, RegistrySettings(key_folder=tmp_path / "keys")),
             metrics=Metrics(),
             origins=Origins.parse(()),
             check_hosts=True,

@@ -18,7 +18,7 @@ STRUCTURE: dict[str, Any] = json.loads(PATH.read_text()) if PATH.exists() else {
 
 NOT_OURS = {"launch"}
 """Sets up programs of other makers, which we leave to them."""
-OURS_ALONE = {"engine"}
+OURS_ALONE = {"engine", "export", "import", "prune", "verify"}
 
 FLAG = re.compile(
     r"  (?:-(?P<short>\w), |    )--(?P<name>[\w-]+)"

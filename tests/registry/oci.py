@@ -1,4 +1,6 @@
-"""A small registry that takes pushes, in each of the ways registries have, and can be told to fail."""
+"""A small registry that takes pushes in each of the ways registries have, gives back what it has, and can be
+told to fail.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +75,8 @@ class OciRegistry:
     async def _truth(self, kind: str, request: web.Request) -> web.StreamResponse:
         last = request.path.rsplit("/", 1)[-1]
         match kind:
-            case "HEAD blob":
-                return web.Response(status=200 if last in self.blobs else 404)
+            case "HEAD blob" if last in self.blobs:
+                return web.Response(headers={"Content-Length": str(len(self.blobs[last]))})
             case "POST upload":
                 return self._begin(request)
             case "PATCH part":
@@ -85,6 +87,10 @@ class OciRegistry:
                 return self._progress(request, last)
             case "PUT upload":
                 return await self._commit(request, last)
+            case "GET blob" if last in self.blobs:
+                return _ranged(request, self.blobs[last])
+            case "GET manifest" if request.path in self.manifests:
+                return web.Response(body=self.manifests[request.path])
             case "PUT manifest":
                 self.manifests[request.path] = await request.read()
                 return web.Response(status=201)
@@ -144,6 +150,15 @@ class OciRegistry:
             return web.Response(status=400, text='{"errors":[{"code":"DIGEST_INVALID"}]}')
         self.blobs[digest_of(content)] = content
         return web.Response(status=201)
+
+
+def _ranged(request: web.Request, content: bytes) -> web.Response:
+    if (wanted := request.http_range) == slice(None, None, 1):
+        return web.Response(body=content)
+    part = content[wanted]
+    first = wanted.start or 0
+    headers = {"Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"}
+    return web.Response(status=206, body=part, headers=headers)
 
 
 def _kind(request: web.Request) -> str:

@@ -340,16 +340,24 @@ async def test_pruning_can_be_tried(store: ModelStore) -> None:
     assert await store.open(OWL)
 
 
-async def test_what_is_held_is_neither_pruned_nor_released(store: ModelStore) -> None:
+async def test_what_is_held_is_not_pruned(store: ModelStore) -> None:
     stray = await asyncio.to_thread(store.blobs.put, b"stray")
     path = store.layout.blob(stray.digest)
     os.utime(path, (0, 0))
     with store.holding([stray.digest]):
         await store.prune()
-        await store.release([str(stray.digest)])
         assert path.exists()
     await store.prune()
     assert not path.exists()
+
+
+async def test_what_was_to_go_while_it_was_held_goes_at_the_end(store: ModelStore) -> None:
+    manifest = await in_thread(store)
+    paths = [store.layout.blob(Digest.parse(part.digest)) for part in manifest.parts]
+    async with store.held(Digest.parse(part.digest) for part in manifest.parts):
+        await store.delete(OWL)
+        assert all(path.exists() for path in paths)
+    assert not any(path.exists() for path in paths)
 
 
 async def test_a_manifest_from_elsewhere_is_kept_byte_for_byte(store: ModelStore) -> None:

@@ -121,7 +121,11 @@ def from_progress(step: Progress) -> wire.ProgressResponse:
 
 
 def wants_stream(
-    body: wire.GenerateRequest | wire.ChatRequest | wire.CreateRequest | wire.TransferRequest,
+    body: wire.GenerateRequest
+    | wire.ChatRequest
+    | wire.CreateRequest
+    | wire.TransferRequest
+    | wire.VerifyRequest,
 ) -> bool:
     """Whether the reply is a stream: only an explicit ``false`` makes it one object."""
     return body.stream is not False

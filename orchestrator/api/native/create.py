@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 from aiohttp import web
 
@@ -13,6 +15,8 @@ from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.create.build import build
 from orchestrator.create.plan import CreateRequest, check_form, plan_create
+from orchestrator.domain.names import DEFAULT_SCHEME, ModelName
+from orchestrator.domain.progress import Progress
 from orchestrator.wire import native as wire
 
 
@@ -30,6 +34,11 @@ def routes(state: AppState) -> tuple[Route, ...]:
 
 async def _steps(wanted: CreateRequest, state: AppState) -> Steps:
     """What is wrong with the rest of the request is the failure of the first step, as in Ollama."""
-    async with aclosing(build(plan_create(wanted), state.models, quantizer=state.quantizer)) as steps:
+
+    def pull(name: ModelName) -> AsyncGenerator[Progress, None]:
+        return state.transfers.pulls.pull(replace(name, scheme=DEFAULT_SCHEME))
+
+    building = build(plan_create(wanted), state.models, pull=pull, quantizer=state.quantizer)
+    async with aclosing(building) as steps:
         async for step in steps:
             yield step

@@ -1,4 +1,4 @@
-"""Replies of calls that take long and tell how far they are: create, pull, push.
+"""Replies of calls that take long and tell how far they are: create, pull, push, and upkeep of the store.
 
 Source: ``api-native`` §2.5, §3.2.
 """
@@ -16,11 +16,14 @@ from orchestrator.api.native.convert import from_progress
 from orchestrator.api.replies import NDJSON, PLAIN_JSON, json_reply
 from orchestrator.domain.progress import Progress
 from orchestrator.errors import OrchestratorError
-from orchestrator.wire.model import encode
+from orchestrator.wire.model import Wire, encode
 
 logger = logging.getLogger(__name__)
 
-Steps = AsyncGenerator[Progress, None]
+Step = Progress | Wire
+"""What is told: how far the work is, or a record of its own form."""
+
+Steps = AsyncGenerator[Step, None]
 
 
 async def progress_reply(request: web.Request, steps: Steps, *, stream: bool) -> web.StreamResponse:
@@ -29,14 +32,14 @@ async def progress_reply(request: web.Request, steps: Steps, *, stream: bool) ->
         try:
             if not stream:
                 *_, last = [step async for step in steps]
-                return json_reply(from_progress(last), content_type=PLAIN_JSON)
+                return json_reply(_record(last), content_type=PLAIN_JSON)
             first = await anext(steps)
         except OrchestratorError as error:
             return NATIVE.reply(error, content_type=PLAIN_JSON)
         return await _streamed(request, first, steps)
 
 
-async def _streamed(request: web.Request, first: Progress, steps: Steps) -> web.StreamResponse:
+async def _streamed(request: web.Request, first: Step, steps: Steps) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": NDJSON})
     response.enable_chunked_encoding()
     await response.prepare(request)
@@ -54,5 +57,9 @@ async def _streamed(request: web.Request, first: Progress, steps: Steps) -> web.
     return response
 
 
-def _line(step: Progress) -> bytes:
-    return encode(from_progress(step)) + b"\n"
+def _line(step: Step) -> bytes:
+    return encode(_record(step)) + b"\n"
+
+
+def _record(step: Step) -> Wire:
+    return from_progress(step) if isinstance(step, Progress) else step

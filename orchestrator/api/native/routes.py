@@ -17,6 +17,8 @@ MODULES = {
     "orchestrator.api.native.copy": ("POST /api/copy",),
     "orchestrator.api.native.delete": ("DELETE /api/delete",),
     "orchestrator.api.native.transfers": ("POST /api/pull", "POST /api/push"),
+    "orchestrator.api.native.upkeep": ("POST /api/prune", "POST /api/verify"),
+    "orchestrator.api.native.archives": ("POST /api/export", "POST /api/import"),
     "orchestrator.api.rerank": ("POST /api/rerank",),
     "orchestrator.api.native.account": (
         "POST /api/me",

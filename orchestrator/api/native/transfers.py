@@ -1,47 +1,45 @@
-"""``/api/pull`` and ``/api/push``: requests are checked, and refused for want of a registry client.
+"""``/api/pull`` and ``/api/push``: models from and to registries.
 
 Source: ``api-native`` §4.4, §9.13, §9.14.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aiohttp import web
 
 from orchestrator.api.bodies import read
-from orchestrator.api.errors import NATIVE, NotAvailable
-from orchestrator.api.replies import PLAIN_JSON
+from orchestrator.api.native.convert import wants_stream
+from orchestrator.api.native.progress import progress_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
-from orchestrator.domain.names import ModelName, ModelReference
+from orchestrator.domain.names import DEFAULT_SCHEME, ModelName, ModelReference
 from orchestrator.inference.errors import InvalidModelName, ModelRequired
 from orchestrator.wire import native as wire
 
 
-class NoRegistryClient(NotAvailable):
-    """Models cannot be fetched or published."""
-
-    hint = "create the model from a file with `orch create`"
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} models is not supported by this version of the server")
-
-
 def routes(state: AppState) -> tuple[Route, ...]:
     """The routes of this module."""
-    return (Route("POST", "/api/pull", _pull), Route("POST", "/api/push", _push))
+
+    async def pull(request: web.Request) -> web.StreamResponse:
+        body = await read(request, wire.TransferRequest)
+        name = _name(body.model or body.name)
+        steps = state.transfers.pulls.pull(name, insecure=body.insecure)
+        return await progress_reply(request, steps, stream=wants_stream(body))
+
+    async def push(request: web.Request) -> web.StreamResponse:
+        body = await read(request, wire.TransferRequest)
+        if not (text := body.model or body.name):
+            raise ModelRequired
+        steps = state.transfers.pushes.push(text, insecure=body.insecure)
+        return await progress_reply(request, steps, stream=wants_stream(body))
+
+    return (Route("POST", "/api/pull", pull), Route("POST", "/api/push", push))
 
 
-async def _pull(request: web.Request) -> web.Response:
-    body = await read(request, wire.TransferRequest)
-    text = body.model or body.name
+def _name(text: str) -> ModelName:
+    """The model to be pulled. A scheme is not looked at: ``insecure`` alone decides how it is fetched."""
     if not text.strip():
         raise InvalidModelName
-    ModelName.parse(ModelReference.parse(text).pull_name)
-    return NATIVE.reply(NoRegistryClient("pulling"), content_type=PLAIN_JSON)
-
-
-async def _push(request: web.Request) -> web.Response:
-    body = await read(request, wire.TransferRequest)
-    if not (body.model or body.name):
-        raise ModelRequired
-    return NATIVE.reply(NoRegistryClient("pushing"), content_type=PLAIN_JSON)
+    return replace(ModelName.parse(ModelReference.parse(text).pull_name), scheme=DEFAULT_SCHEME)

@@ -1,0 +1,117 @@
+"""``orch prune`` and ``orch verify``: what nothing uses goes, what is damaged is found and fetched again."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+from orchestrator.cli.commands import PROGRAM
+from orchestrator.cli.connection import server
+from orchestrator.cli.follow import follow
+from orchestrator.cli.progress import Display
+from orchestrator.cli.tables import table
+from orchestrator.client.wire import Damage, Progress, PruneReply, RemovableFile, VerifyRecord
+from orchestrator.errors import OrchestratorError
+from orchestrator.units import format_bytes, format_when
+
+HEADER = ("NAME", "KIND", "SIZE", "MODIFIED")
+
+
+class NobodyToAsk(OrchestratorError):
+    """Something has to be confirmed, and nobody sits at a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing was removed: pass --yes to remove without being asked")
+
+
+class StoreDamaged(OrchestratorError):
+    """Something in the store is not as it should be."""
+
+    def __init__(self, count: int, *, repairing: bool) -> None:
+        super().__init__(f"{_things(count, 'part')} of models {'is' if count == 1 else 'are'} damaged")
+        self.hint = (
+            f"what cannot be fetched has to be created again, or removed with `{PROGRAM} rm`"
+            if repairing
+            else f"`{PROGRAM} verify --repair` fetches what is damaged again"
+        )
+
+
+def prune(*, dry_run: bool = False, yes: bool = False) -> None:
+    """Show what no model uses, and remove it if that is wanted."""
+    with server() as native:
+        found = native.prune(dry_run=True)
+        _show(found)
+        if dry_run or not found["files"] or not (yes or _confirmed()):
+            return
+        removed = native.prune(dry_run=False)
+    print(f"removed {_things(len(removed['files']), 'thing')}, {format_bytes(removed['size'])}")
+
+
+def verify(model: str = "", *, insecure: bool = False, repair: bool = False) -> None:
+    """Have every part of one model or of all read again, and tell what is wrong."""
+    last: VerifyRecord = {}
+
+    def remembered(records: Iterable[VerifyRecord]) -> Iterator[Progress]:
+        nonlocal last
+        for last in records:
+            if "damages" not in last:
+                yield last
+
+    with (
+        server() as native,
+        Display() as display,
+        closing(native.verify(model, repair=repair, insecure=insecure)) as records,
+    ):
+        follow(display, remembered(records), label=lambda event: f"{event.get('status', '')}:")
+    damages = last.get("damages", [])
+    for damage in damages:
+        print(_described(damage))
+    if left := sum(not damage.get("repaired") for damage in damages):
+        raise StoreDamaged(left, repairing=repair)
+    print(
+        f"{_things(last.get('blobs', 0), 'part')} of models, {format_bytes(last.get('size', 0))}: all right"
+    )
+
+
+def _show(found: PruneReply) -> None:
+    now = time.time()
+    if found["files"]:
+        print(table(HEADER, [_row(file, now) for file in found["files"]]), end="")
+        print(f"\n{_things(len(found['files']), 'thing')}, {format_bytes(found['size'])} in all")
+    else:
+        print("there is nothing to remove")
+    if spared := found.get("spared"):
+        print(
+            f"{_things(len(spared), 'thing')} of {format_bytes(found.get('spared_size', 0))} "
+            "will stay for now, being younger than an hour"
+        )
+
+
+def _row(file: RemovableFile, now: float) -> tuple[str, ...]:
+    name = file["name"].removeprefix("sha256-")
+    return name[:12], file["kind"], format_bytes(file["size"]), format_when(file["modified_at"], now)
+
+
+def _confirmed() -> bool:
+    if not sys.stdin.isatty():
+        raise NobodyToAsk
+    try:
+        return input("Remove? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def _described(damage: Damage) -> str:
+    models = ", ".join(damage["models"])
+    outcome = ""
+    if damage.get("repaired"):
+        outcome = "; fetched again"
+    elif error := damage.get("repair_error"):
+        outcome = f"; not fetched again: {error}"
+    return f"{damage['problem']}: {damage['name']} of {models}: {damage['reason']}{outcome}"
+
+
+def _things(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
