@@ -14,6 +14,7 @@ from typing import BinaryIO
 from orchestrator.cli.connection import server
 from orchestrator.cli.grammar import UsageError
 from orchestrator.cli.progress import Bar, Display, Spinner
+from orchestrator.client.errors import ServerUnreachable
 from orchestrator.client.wire import ImportRecord
 from orchestrator.domain.names import ModelName
 from orchestrator.errors import OrchestratorError
@@ -25,11 +26,11 @@ STREAM = "-"
 _PIECE_BYTES = 1 << 20
 
 
-class CannotWrite(OrchestratorError):
-    """The archive has no place."""
+class Inaccessible(OrchestratorError):
+    """The archive cannot be written or read where it is to be."""
 
-    def __init__(self, path: Path, error: OSError) -> None:
-        super().__init__(f"write {path}: {(error.strerror or str(error)).lower()}")
+    def __init__(self, verb: str, path: Path, error: OSError) -> None:
+        super().__init__(f"{verb} {path}: {(error.strerror or str(error)).lower()}")
 
 
 class ExportBroken(OrchestratorError):
@@ -49,9 +50,10 @@ def export_model(model: str, file: str = "") -> None:
         path = file or default_file(model)
         with _output(path) as output, Display() as display:
             bar = display.bar(f"exporting {model}:", size)
-            written = _copied(content, output, bar)
-        if written != size:
-            raise ExportBroken(model)
+            try:
+                _copy(content, output, bar)
+            except ServerUnreachable as error:
+                raise ExportBroken(model) from error
 
 
 def import_models(file: str) -> None:
@@ -75,13 +77,12 @@ def default_file(model: str) -> str:
     return f"{name.model}-{name.tag}.tar"
 
 
-def _copied(content: Iterable[bytes], output: BinaryIO, bar: Bar) -> int:
+def _copy(content: Iterable[bytes], output: BinaryIO, bar: Bar) -> None:
     written = 0
     for piece in content:
         output.write(piece)
         written += len(piece)
         bar.advance(written, time.monotonic())
-    return written
 
 
 @contextmanager
@@ -103,7 +104,7 @@ def _output(file: str) -> Iterator[BinaryIO]:
         if temporary != path:
             temporary.replace(path)
     except OSError as error:
-        raise CannotWrite(path, error) from error
+        raise Inaccessible("write", path, error) from error
     finally:
         if temporary != path:
             temporary.unlink(missing_ok=True)
@@ -114,7 +115,11 @@ def _input(file: str) -> Iterator[BinaryIO]:
     if file == STREAM:
         yield sys.stdin.buffer
         return
-    with Path(file).open("rb") as source:
+    try:
+        source = Path(file).open("rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise Inaccessible("open", Path(file), error) from error
+    with source:
         yield source
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from contextlib import closing
 
 from orchestrator.cli.account import ask_to_sign_in
+from orchestrator.cli.commands import PROGRAM
 from orchestrator.cli.connection import server
 from orchestrator.cli.follow import follow
 from orchestrator.cli.progress import Display
@@ -39,10 +42,18 @@ def push(model: str, *, insecure: bool = False) -> None:
 
 
 def fetch(native: NativeClient, model: str, *, insecure: bool) -> None:
-    """Have the server fetch a model, and show how far it is."""
-    with Display() as display, closing(native.pull(model, insecure=insecure)) as events:
-        moving = (event for event in events if not event.get("digest") or event.get("completed"))
-        follow(display, moving, label=_pulling)
+    """Have the server fetch a model, and show how far it is.
+
+    Whoever interrupts it is told that nothing is lost.
+    """
+    try:
+        with Display() as display, closing(native.pull(model, insecure=insecure)) as events:
+            moving = (event for event in events if not event.get("digest") or event.get("completed"))
+            follow(display, moving, label=_pulling)
+    except KeyboardInterrupt:
+        again = f"{PROGRAM} pull {'--insecure ' if insecure else ''}{shlex.quote(model)}"
+        print(f"\nInterrupted. What was fetched is kept: `{again}` goes on from there.", file=sys.stderr)
+        raise
 
 
 def _send(native: NativeClient, model: str, *, insecure: bool) -> None:

@@ -160,7 +160,7 @@ class NativeClient:
             if reply.is_error:
                 reply.read()
                 _raise_for(reply, message=_error_text(reply.text))
-            yield int(reply.headers.get("Content-Length", 0)), reply.iter_bytes()
+            yield int(reply.headers.get("Content-Length", 0)), _content(reply)
 
     def import_archive(self, content: Iterable[bytes]) -> Generator[ImportRecord]:
         """Send an archive; what the server says of it comes when all has been sent."""
@@ -203,6 +203,11 @@ class NativeClient:
                     if message := record.get("error"):
                         raise ApiError(str(message), status=HTTPStatus.OK)
                     yield record
+
+
+def _content(reply: httpx.Response) -> Iterator[bytes]:
+    with _translated():
+        yield from reply.iter_bytes()
 
 
 def _raise_for(reply: httpx.Response, *, message: str) -> None:

@@ -165,3 +165,34 @@ def test_a_path_of_the_base_url_is_kept(server: NativeServer) -> None:
     server.says("GET /below/api/version", {"version": "1"})
     with NativeClient(f"{server.url}/below") as native:
         assert native.version() == "1"
+
+
+def test_pruning_can_be_tried(native: NativeClient, server: NativeServer) -> None:
+    server.says("POST /api/prune", {"size": 0, "files": []})
+    assert native.prune(dry_run=True) == {"size": 0, "files": []}
+    assert server.asked("POST /api/prune") == [{"dry_run": True}]
+
+
+def test_a_verification_is_a_stream(native: NativeClient, server: NativeServer) -> None:
+    server.says("POST /api/verify", {"status": "verifying"}, {"status": "success", "damages": []})
+    records = list(native.verify("m", repair=True, insecure=False))
+    assert [record["status"] for record in records] == ["verifying", "success"]
+    assert server.asked("POST /api/verify") == [{"model": "m", "repair": True, "insecure": False}]
+
+
+def test_an_export_has_a_size_and_a_content(native: NativeClient, server: NativeServer) -> None:
+    server.says("POST /api/export", b"tar")
+    with native.export("m") as (size, content):
+        assert (size, b"".join(content)) == (4, b"tar\n")
+
+
+def test_a_failed_export_says_why(native: NativeClient, server: NativeServer) -> None:
+    server.says("POST /api/export", {"error": "model 'm:latest' not found"}, status=404)
+    with pytest.raises(ApiError, match="model 'm:latest' not found"), native.export("m"):
+        pass
+
+
+def test_an_import_sends_what_it_is_given(native: NativeClient, server: NativeServer) -> None:
+    server.says("POST /api/import", {"status": "success", "models": ["m:latest"]})
+    assert list(native.import_archive([b"a", b"b"])) == [{"status": "success", "models": ["m:latest"]}]
+    assert server.requests[-1].body == b"ab"
