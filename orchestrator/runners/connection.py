@@ -42,6 +42,8 @@ class Channel:
         """``keep`` is how many idle connections are held at most."""
         self._address = address
         self._keep = keep
+        self._keeps: bool | None = None
+        """Whether this engine keeps connections, as its first answer told: not all that announce it do it."""
         self._idle: list[_Connection] = []
 
     @asynccontextmanager
@@ -92,8 +94,10 @@ class Channel:
             raise EngineUnreachable(str(error)) from error
 
     def _give_back(self, connection: _Connection, answer: Answer) -> None:
+        if self._keeps is None and answer.is_complete:
+            self._keeps = answer.kept_s > 0
         idle_s = answer.kept_s - _MARGIN_S
-        if idle_s <= 0 or not connection.is_open or len(self._idle) >= self._keep:
+        if not self._keeps or idle_s <= 0 or not connection.is_open or len(self._idle) >= self._keep:
             connection.close()
             return
         connection.rest(until=asyncio.get_running_loop().time() + idle_s)
@@ -165,6 +169,11 @@ class Answer:
     def status(self) -> int:
         """The HTTP status."""
         return self._reader.status
+
+    @property
+    def is_complete(self) -> bool:
+        """All of the body has come, though perhaps not been read."""
+        return self._reader.complete
 
     @property
     def kept_s(self) -> float:

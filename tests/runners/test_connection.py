@@ -185,6 +185,15 @@ async def test_a_connection_that_may_end_or_is_out_of_step_is_not_kept(
     assert server.connections == 2
 
 
+async def test_an_engine_that_closes_after_its_first_answer_is_believed_to_do_so_always(
+    address: Address,
+) -> None:
+    server, channel = Counted(reply("Connection: close"), KEPT, KEPT), Channel(address)
+    async with serving(address, server):
+        assert [await asked(channel) for _ in range(3)] == [b"hello"] * 3
+    assert server.connections == 3
+
+
 async def test_an_answer_that_is_left_early_ends_its_connection(address: Address) -> None:
     server, channel = Counted(KEPT[:-1], KEPT), Channel(address)
     async with serving(address, server):
