@@ -63,7 +63,7 @@ def examine(engine: EngineInfo, environ: Mapping[str, str]) -> Examination:
     """Examine ``engine`` as a daemon with ``environ`` would use it."""
     trial, problem = None, ""
     try:
-        trial = asyncio.run(_try(engine, environ))
+        trial = _try(engine, environ)
     except (OrchestratorError, TimeoutError) as error:
         problem = str(error) or f"it was not ready within {_LOAD_PATIENCE.seconds} s"
     return Examination(
@@ -110,23 +110,29 @@ def _devices(engine: EngineInfo, environ: Mapping[str, str]) -> tuple[Device, ..
     return DeviceProbe(probed, integrated=True).devices()
 
 
-async def _try(engine: EngineInfo, environ: Mapping[str, str]) -> Trial:
+def _try(engine: EngineInfo, environ: Mapping[str, str]) -> Trial:
     """Load the tiny model and let it answer. Raises ``RunnerFailed`` or ``TimeoutError``."""
-    with tempfile.TemporaryDirectory(prefix="orch-doctor-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="orch-doctor-") as folder,
+        run_directory(Path(folder) / "run") as run,
+    ):
         weights = Path(folder) / "tiny.gguf"
-        await asyncio.to_thread(write_tiny_model, weights)
+        write_tiny_model(weights)
         files = ModelFiles(key="tiny", name="tiny", digest="", weights=weights, facts=model_facts(weights))
         order = LoadOrder(spec=LoadSpec(files=files, options=Options(num_ctx=_CONTEXT), rendered=True))
-        with run_directory(Path(folder) / "run") as run:
-            loader = LlamaEngine(engine, EngineSettings(environ=environ), run, _LOAD_PATIENCE)
-            started = time.monotonic()
-            async with asyncio.timeout(_LOAD_PATIENCE.total_seconds()):
-                runner = await loader.load(order)
-                loaded = time.monotonic()
-                try:
-                    tokens = await _answer(runner)
-                finally:
-                    await runner.stop()
+        loader = LlamaEngine(engine, EngineSettings(environ=environ), run, _LOAD_PATIENCE)
+        return asyncio.run(_load(loader, order))
+
+
+async def _load(loader: LlamaEngine, order: LoadOrder) -> Trial:
+    started = time.monotonic()
+    async with asyncio.timeout(_LOAD_PATIENCE.total_seconds()):
+        runner = await loader.load(order)
+        loaded = time.monotonic()
+        try:
+            tokens = await _answer(runner)
+        finally:
+            await runner.stop()
     return Trial(round((loaded - started) * 1000), tokens)
 
 

@@ -24,6 +24,9 @@ def main(argv: Sequence[str]) -> int:
     if "--version" in argv:
         print(_version(), file=sys.stderr)  # noqa: T201 - where llama-server prints it
         return 0
+    if "--help" in argv:
+        print(_help())  # noqa: T201 - the answer to the flag
+        return 0
     if "--list-devices" in argv:
         print(_device_list())  # noqa: T201 - the answer to the flag
         return 0
@@ -90,6 +93,13 @@ def _version() -> str:
         f"(build {build['build_number']}, commit {build['commit']})\n"
         f"built with {build['compiler']} for {build['build_target']}"
     )
+
+
+def _help() -> str:
+    from orchestrator.runners.embedded.flags import FLAGS
+
+    lines = (f"{', '.join(flag.names)}{' VALUE' if flag.takes_value else ''}" for flag in FLAGS)
+    return "\n".join(["The flags of llama-server that this engine takes:", *lines])
 
 
 def _device_list() -> str:

@@ -1,0 +1,106 @@
+"""``orch engine`` with caches and programs of the test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.llama_cpp.cache import BuildCache, BuildFacts
+from orchestrator.llama_cpp.project import find_project
+from tests.cli.conftest import Orch
+
+SCRIPT = "#!/bin/sh\necho 'version: 9' >&2\nexit 1\n"
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A user with an empty cache and no llama-server."""
+    for name in ("ORCH_ENGINE", "ORCH_LLAMA_SERVER", "ORCH_LLAMA_CPP_SOURCE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path
+
+
+def build(key: str, preset: str = "cpu", recipe: str = "") -> Path:
+    """A build in the cache, whose program does not serve."""
+    project = find_project()
+    assert project is not None
+    cache = BuildCache.of(os.environ)
+    made = cache.work(key) / "made"
+    program = made / "lib/orch/llama-server"
+    program.parent.mkdir(parents=True)
+    program.write_text(SCRIPT)
+    program.chmod(0o755)
+    facts = BuildFacts("b1", preset, recipe or project.recipe(preset), "git", (), 1)
+    return cache.keep(key, made, facts).library
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()[1:]]
+
+
+def test_engines_are_listed_with_the_one_in_use(orch: Orch) -> None:
+    library = build("b1-cpu-1")
+    old = build("b1-cpu-2", recipe="old")
+    first, second, third = rows(orch("engine", "list").out)
+    assert first == ["*", "native", "b1", "cpu", str(library / "llama-server")]
+    assert second[0] == "embedded"
+    assert third == ["old", "build", "b1", "cpu", str(old)]
+
+
+def test_an_engine_that_is_named_is_listed_first(
+    orch: Orch, monkeypatch: pytest.MonkeyPatch, alone: Path
+) -> None:
+    mine = alone / "mine"
+    mine.write_text(SCRIPT)
+    monkeypatch.setenv("ORCH_LLAMA_SERVER", str(mine))
+    assert rows(orch("engine", "list").out)[0] == ["*", "native", str(mine)]
+
+
+def test_an_examination_that_fails_is_a_status(orch: Orch) -> None:
+    build("b1-cpu-1")
+    printed = orch("engine", "doctor")
+    assert printed.status == 1
+    assert "version    9\n" in printed.out
+    assert "trial      FAILED" in printed.out
+    assert "pinned     llama.cpp b11434\n" in printed.out
+    assert "can build  no: there is no cmake" in printed.out
+
+
+def test_a_kind_that_is_not_there_is_an_error(orch: Orch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORCH_ENGINE", "native")
+    printed = orch("engine", "doctor")
+    assert (printed.status, printed.err) == (
+        1, "Error: no engine found: ORCH_ENGINE=native, and there is no llama-server\n",
+    )  # fmt: skip
+
+
+def test_a_build_that_is_there_is_not_made_again(orch: Orch) -> None:
+    project = find_project()
+    assert project is not None
+    library = build(f"{project.pin.tag}-cpu-{project.recipe('cpu')[:12]}")
+    printed = orch("engine", "build", "--preset", "cpu")
+    assert (printed.status, printed.out) == (0, f"{library / 'llama-server'}\n")
+    assert printed.err == f"found {library}\n"
+
+
+def test_building_without_tools_says_so(orch: Orch) -> None:
+    printed = orch("engine", "build")
+    assert (printed.status, printed.err) == (1, "Error: there is no cmake\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["engine", "polish"], "Error: unknown action 'polish' for engine, there are build, list, doctor\n"),
+        (["engine"], "Error: accepts 1 arg(s), received 0\n"),
+        (["engine", "build", "--preset", "fast"], "Error: unknown preset 'fast'\n"),
+    ],
+)
+def test_what_cannot_be_done_is_told(orch: Orch, words: list[str], complaint: str) -> None:
+    printed = orch(*words)
+    assert (printed.status, printed.err) == (1, complaint)
