@@ -32,7 +32,7 @@ from orchestrator.compat.registry import ARCHITECTURES, RULES_VERSION, plan_view
 from orchestrator.compat.source import Source
 from orchestrator.compat.writer import SourceFile, opened, write_file
 from orchestrator.domain.loads import ModelFiles
-from orchestrator.files.gguf import MalformedGguf, read_header
+from orchestrator.files.gguf import MalformedGguf
 from orchestrator.runners.base import PreparedFiles
 from orchestrator.store.errors import DiskFull, disk_error, free_bytes
 from orchestrator.store.layout import StoreLayout
@@ -54,6 +54,8 @@ class View:
 
     text: Path | None
     projector: Path | None
+    projector_bytes: int = 0
+    """Size of the tensors of the projector."""
 
 
 class Views:
@@ -67,7 +69,7 @@ class Views:
         self._layout = layout
         self._cache = cache / hashlib.sha256(str(layout.root.absolute()).encode()).hexdigest()[:16]
         self._overlays = overlays
-        self._locks: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._found: dict[Path, View | None] = {}
 
     async def prepared(self, files: ModelFiles) -> PreparedFiles:
@@ -75,25 +77,27 @@ class Views:
 
         Raises ``IncompatibleModel`` and ``StoreError``.
         """
-        weights = await self._view(files.weights, files) if _may_need_view(files) else None
-        draft = await self._view(files.draft, files) if files.draft is not None else None
-        projectors = [await self._view(path, files) for path in files.projectors[:1]]
-        projector = projectors[0] if projectors else None
+        if not _may_need_view(files):
+            return PreparedFiles(files)
+        stop = threading.Event()
+        async with self._locks[files.key]:
+            try:
+                return await asyncio.to_thread(self._prepared, files, stop)
+            finally:
+                stop.set()
+
+    def _prepared(self, files: ModelFiles, stop: threading.Event) -> PreparedFiles:
+        weights = self._view(files.weights, files.name, stop)
+        draft = self._view(files.draft, files.name, stop) if files.draft else None
+        projector = self._view(files.projectors[0], files.name, stop) if files.projectors else None
         needs_sources = self._overlays and any((weights, draft, projector))
         environ = {SOURCES_VARIABLE: str(self._layout.blobs)} if needs_sources else {}
         return PreparedFiles(_with_views(files, weights, draft, projector), environ)
 
-    async def _view(self, path: Path, files: ModelFiles) -> View | None:
-        async with self._locks[path]:
-            if path in self._found and _is_there(self._found[path]):
-                return self._found[path]
-            stop = threading.Event()
-            try:
-                view = await asyncio.to_thread(self._made, path, files.name, stop)
-            finally:
-                stop.set()
-            self._found[path] = view
-            return view
+    def _view(self, path: Path, model: str, stop: threading.Event) -> View | None:
+        if path not in self._found or not _is_there(self._found[path]):
+            self._found[path] = self._made(path, model, stop)
+        return self._found[path]
 
     def _made(self, path: Path, model: str, stop: threading.Event) -> View | None:
         try:
@@ -174,8 +178,9 @@ class Views:
 
 
 def _may_need_view(files: ModelFiles) -> bool:
-    """Told from facts that are known already; others need no look at the file."""
-    return files.facts.architecture in ARCHITECTURES
+    """Told from facts that are known already; other files are not looked at."""
+    is_known = files.facts.architecture in ARCHITECTURES
+    return is_known or bool(files.projectors) or files.draft is not None
 
 
 def _with_views(
@@ -190,7 +195,7 @@ def _with_views(
     tower = None if files.projectors else weights.projector
     facts = replace(files.facts, embedded_projector_bytes=0)
     if tower is not None:
-        facts = replace(facts, projector_bytes=read_header(tower).bytes_of(""))
+        facts = replace(facts, projector_bytes=weights.projector_bytes)
     projectors = files.projectors if tower is None else (tower,)
     return replace(files, weights=weights.text, projectors=projectors, facts=facts)
 
@@ -244,7 +249,9 @@ def _data_bytes(layout: FileLayout) -> int:
 
 def _view_in(folder: Path, plan: ViewPlan) -> View:
     return View(
-        text=folder / _TEXT if plan.text else None, projector=folder / _PROJECTOR if plan.projector else None
+        text=folder / _TEXT if plan.text else None,
+        projector=folder / _PROJECTOR if plan.projector else None,
+        projector_bytes=plan.projector.data_bytes if plan.projector else 0,
     )
 
 

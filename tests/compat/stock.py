@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from tests.compat.tiny import VOCABULARY, Model, Shapes, byte_pairs, model, sentence_pieces, tower
@@ -628,7 +628,7 @@ def qwen3vl_tower() -> Model:
 def pixtral_tower() -> Model:
     pixels = _pixels([0.48145467, 0.4578275, 0.40821072], [0.26862955, 0.26130259, 0.2757771])
     keys = _vision(side=112, spatial_merge_size=2, attention__layer_norm_epsilon=1e-5)
-    rest: Mapping[str, Any] = {"clip.use_silu": True, "clip.rope.freq_base": 10000.0}
+    rest: dict[str, Any] = {"clip.use_silu": True, "clip.rope.freq_base": 10000.0}
     return tower(
         "pixtral",
         keys | pixels | rest,
@@ -733,7 +733,7 @@ N_V, N_PATCH, N_SIDE = 64, 16, 64
 
 def nemotron_tower() -> Model:
     keys = _vision(side=N_SIDE, patch_size=N_PATCH, projector__scale_factor=2, feed_forward_length=4 * N_V)
-    flags = {"clip.use_gelu": True, "clip.has_audio_encoder": False}
+    flags: dict[str, Any] = {"clip.use_gelu": True, "clip.has_audio_encoder": False}
     flags |= {"clip.vision.projector_type": "nemotron_v2_vl"}
     blocks = [
         random(f"v.blk.{number}.{name}.weight", shape, "F16")
