@@ -16,10 +16,6 @@ class Transfers:
         self, store: ModelStore, settings: RegistrySettings, *, bytes_per_second: int = 0, streams: int = 4
     ) -> None:
         """``bytes_per_second`` and ``streams``: see ``Puller``."""
-        self.pulls = Puller(
-            store,
-            Registries(settings, receive_bytes=bytes_per_second),
-            bytes_per_second=bytes_per_second,
-            streams=streams,
-        )
-        self.pushes = Pusher(Registries(settings), store)
+        registries = Registries(settings)
+        self.pulls = Puller(store, registries, bytes_per_second=bytes_per_second, streams=streams)
+        self.pushes = Pusher(registries, store)
