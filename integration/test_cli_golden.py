@@ -13,8 +13,6 @@ from tests.cli_replay.world import Case, World, running_world
 from tests.golden_records import records
 
 WAITING = {
-    r"pull-(?!invalid-name).*|push-(missing|denied|http.*|ok.*)": "the registry client",
-    r"run-missing-.*|missing-model": "the registry client",
     r"create-quantize": "a llama-quantize, which the embedded engine has not",
 }
 """Patterns of cases that need what is not there yet → what that is. Emptied as it comes."""

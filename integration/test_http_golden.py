@@ -11,13 +11,12 @@ import pytest
 from tests.golden_records import Record, records
 from tests.http_replay.cases import World, run
 from tests.http_replay.daemon import running_daemon
+from tests.http_replay.registry import at_registry, recorded_registry
 from tests.http_replay.transport import Server
 
 CASES = "http/transcripts.jsonl"
 
 WAITING = {
-    r"(pull|push)/.*": "the registry client",
-    r"create/(from-absent-registry|result-load-broken)": "the registry client",
     r"create/quantize-(q4km|q4k)": "a llama-quantize, which the embedded engine has not",
 }
 """Patterns of cases that need what is not there yet → what that is. Emptied as it comes."""
@@ -62,8 +61,15 @@ def daemon(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield server
 
 
+@pytest.fixture(scope="session")
+def registry() -> Iterator[str]:
+    """Where the registry of the records is."""
+    with recorded_registry() as address:
+        yield address
+
+
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("record", [_parameter(record) for record in records(CASES)])
-def test_the_answer_is_the_recorded_one(record: Record, world: World, daemon: Server) -> None:
-    differences = run(world, daemon, record)
+def test_the_answer_is_the_recorded_one(record: Record, world: World, daemon: Server, registry: str) -> None:
+    differences = run(world, daemon, at_registry(record, registry))
     assert not differences, "\n".join(differences)
