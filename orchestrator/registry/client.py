@@ -101,6 +101,10 @@ class RegistryClient:
         """Whether the registry itself is at this address: only then are credentials sent."""
         return url.origin() == self._base.origin()
 
+    def is_near(self, response: aiohttp.ClientResponse) -> bool | None:
+        """See ``Transport.is_near``."""
+        return self._transport.is_near(response)
+
     @asynccontextmanager
     async def request(
         self,

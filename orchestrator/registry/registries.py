@@ -16,10 +16,8 @@ from orchestrator.registry.transport import Transport
 class Registries:
     """All registries, as this daemon reaches them."""
 
-    def __init__(self, settings: RegistrySettings, *, receive_bytes: int = 0) -> None:
-        """``receive_bytes``: see ``Transport``."""
+    def __init__(self, settings: RegistrySettings) -> None:
         self._settings = settings
-        self._receive_bytes = receive_bytes
         self._identity = Identity(settings.key_folder)
         self._transport: Transport | None = None
         self._clients = 0
@@ -28,7 +26,7 @@ class Registries:
     async def client(self, name: ModelName, *, insecure: bool = False) -> AsyncIterator[RegistryClient]:
         """The registry of a model, for one operation. Raises ``InsecureName``."""
         if self._transport is None:
-            self._transport = Transport(self._settings, receive_bytes=self._receive_bytes)
+            self._transport = Transport(self._settings)
         transport = self._transport
         self._clients += 1
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -32,6 +33,15 @@ _STALE = frozenset({400, 401, 403, 404, 410})
 
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _UNSATISFIED = re.compile(r"bytes \*/(\d+)")
+
+
+_NEAR_RANGE_BYTES = 1 << 20
+"""What is asked of a near server at one time. Megabytes may be on their way between the two, which a daemon
+that is killed has to fetch again; asking often bounds that, and costs nothing where answers come at once."""
+
+_AT_ONCE_S = 0.03
+_MOST_LATE = 5
+"""So many answers in a row that do not come at once: what seems near is a tunnel."""
 
 
 class RangesIgnored(RegistryError):
@@ -87,6 +97,8 @@ class BlobSource:
         self._target = f"{client.repository}/blobs/{digest}"
         self._stall_s = stall_s
         self._direct: URL | None = None
+        self._range_bytes = _NEAR_RANGE_BYTES
+        self._late = 0
 
     async def size(self) -> int:
         """What the registry says about the size. Raises ``RegistryError``."""
@@ -98,16 +110,21 @@ class BlobSource:
 
     @asynccontextmanager
     async def open(self, position: int, end: int, total: int) -> AsyncIterator[Body]:
-        """The bytes from ``position`` to ``end``, or fewer if the server sends less.
+        """Bytes from ``position`` on, up to ``end``, or fewer, or all if ``position`` is 0.
 
-        Raises ``RangesIgnored`` if it sends all of them instead; also ``SizeMismatch`` and other
-        ``RegistryError``.
+        Raises ``RangesIgnored`` if the server sends all although not all are wanted; also ``SizeMismatch`` and
+        other ``RegistryError``.
         """
+        end = min(end, position + self._range_bytes)
         headers = {} if position == 0 and end == total else {"Range": f"bytes={position}-{end - 1}"}
+        asked_s = time.monotonic()
         async with self._answer(headers) as response:
             first, last = _served(response, self._digest, position, end, total)
             if first != position:
                 raise RangesIgnored("the server ignores ranges")
+            self._late = self._late + 1 if time.monotonic() - asked_s > _AT_ONCE_S else 0
+            if self._client.is_near(response) is False or self._late >= _MOST_LATE:
+                self._range_bytes = total
             yield Body(response, position, last, self._stall_s)
 
     @asynccontextmanager

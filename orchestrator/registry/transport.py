@@ -10,30 +10,30 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 from yarl import URL
 
-from orchestrator.registry.connections import CONNECT_TIMEOUT_S, connector
 from orchestrator.registry.errors import BadAnswer, Interrupted, RegistryError, Unreachable
 from orchestrator.registry.settings import RegistrySettings, user_agent
+
+CONNECT_TIMEOUT_S = 30.0
 
 ANSWER_TIMEOUT_S = 60.0
 """How long an answer may take to begin."""
 
-_STREAM_BUFFER_BYTES = 64 << 10
+_STREAM_BUFFER_BYTES = 32 << 10
 """What is read ahead of each body; twice as much before the connection is told to wait."""
 
 
 class Transport:
     """Connections to registries and to where their files are, until they are closed."""
 
-    def __init__(self, settings: RegistrySettings, *, receive_bytes: int = 0) -> None:
-        """``receive_bytes`` limits what the system buffers for each connection; 0 leaves it to the system."""
+    def __init__(self, settings: RegistrySettings) -> None:
         self._settings = settings
-        self._receive_bytes = receive_bytes
         self._trusting: ssl.SSLContext | None = None
         self._session: aiohttp.ClientSession | None = None
 
@@ -86,7 +86,7 @@ class Transport:
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=connector(self._receive_bytes),
+                connector=aiohttp.TCPConnector(limit=0),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": user_agent(), "Accept-Encoding": "identity"},
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
@@ -94,6 +94,16 @@ class Transport:
                 auto_decompress=False,
             )
         return self._session
+
+    def is_near(self, response: aiohttp.ClientResponse) -> bool | None:
+        """Whether an answer comes from this machine or its network; ``None`` if that cannot be told."""
+        connection = response.connection
+        if connection is None or connection.transport is None:
+            return None  # it has been read already
+        peer = connection.transport.get_extra_info("peername")
+        if not isinstance(peer, tuple) or self._proxy(response.url) is not None:
+            return False
+        return ip_address(str(peer[0]).partition("%")[0]).is_private
 
     def _proxy(self, url: URL) -> URL | None:
         try:

@@ -211,7 +211,8 @@ class Registry:
     async def _send_body(
         self, writer: asyncio.StreamWriter, request: Request, body: bytes, bytes_per_second: int
     ) -> None:
-        size = max(bytes_per_second // 50, 1) if bytes_per_second else _PIECE_BYTES
+        size = min(bytes_per_second // 50 or _PIECE_BYTES, _PIECE_BYTES) or 1
+        begun = asyncio.get_running_loop().time()
         view = memoryview(body)
         for start in range(0, len(body), size):
             piece = view[start : start + size]
@@ -220,7 +221,8 @@ class Registry:
                 self.sent_bytes += len(piece)
             await writer.drain()
             if bytes_per_second:
-                await asyncio.sleep(len(piece) / bytes_per_second)
+                due = begun + (start + size) / bytes_per_second
+                await asyncio.sleep(max(due - asyncio.get_running_loop().time(), 0))
 
 
 def answers(status: int, body: bytes = b"", **headers: str) -> Fault:

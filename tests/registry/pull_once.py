@@ -1,4 +1,4 @@
-"""``python -m tests.registry.pull_once STORE NAME PART_BYTES``: a process that pulls one model, and may be killed."""
+"""``python -m tests.registry.pull_once STORE NAME PART_BYTES``: a process that pulls, and may be killed."""
 
 from __future__ import annotations
 
