@@ -7,6 +7,7 @@ import json
 import math
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ from integration.cases.place import (
     place,
 )
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
-from integration.toy import post
+from integration.toy import post, until
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -240,6 +241,18 @@ def test_several_answers_are_choices(here: Place, client: OpenAI) -> None:
     assert chunks[-1].usage.completion_tokens == 2
     with pytest.raises(BadRequestError, match="'n' must be between 1 and 8"):
         ask(client, "plain", n=9)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_several_answers_are_generated_at_once_where_there_are_slots(tmp_path: Path, stream: bool) -> None:
+    with place(tmp_path, {"OLLAMA_NUM_PARALLEL": "2"}) as here:
+        here.model("plain", template=PLAIN)
+        here.script(answers={"/completion": [{"prefill": 60, "status": 200, "json": {}}] * 3})
+        asked: Json = {"model": "plain", "messages": [{"role": "user", "content": "x"}], "n": 3}
+        with here.asked("/v1/chat/completions", {**asked, "stream": stream}):
+            until(lambda: len(here.calls("/completion")) == 2)
+        until(lambda: len(here.events("client-gone")) == 2)
+        assert len(here.calls("/completion")) == 2
 
 
 def test_what_came_from_the_cache_is_told(here: Place, client: OpenAI) -> None:

@@ -92,6 +92,11 @@ class Scheduler:
         self._timer: asyncio.TimerHandle | None = None
         self._deadline: int | None = None
 
+    @property
+    def parallel(self) -> int:
+        """How many requests a model answers at the same time, where its family allows more than one."""
+        return self._settings.parallel
+
     # life
 
     async def run(self, *, started: asyncio.Event | None = None) -> None:

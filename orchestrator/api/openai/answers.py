@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
@@ -13,9 +13,10 @@ from orchestrator.api.disclosures import truncation_headers
 from orchestrator.api.events import LifeSign, stream_events
 from orchestrator.api.openai.errors import error_event
 from orchestrator.api.openai.identity import Identity
+from orchestrator.api.openai.merging import merged
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.streams import gathered
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
+from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, Usage
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
 
@@ -48,6 +49,8 @@ class Question:
     open: Callable[[int], AbstractAsyncContextManager[Reply]]
     """Asks for the answer of that index."""
     choices: int = 1
+    at_once: int = 1
+    """How many answers are generated at the same time, at most."""
     include_usage: bool = False
     warnings: tuple[str, ...] = ()
     """What of the request has no effect."""
@@ -55,11 +58,26 @@ class Question:
     """What every answer begins with."""
 
 
+@dataclass(slots=True)
+class Costs:
+    """What the answers of one stream have cost so far."""
+
+    choices: int
+    _usages: dict[int, Usage] = field(default_factory=dict)
+
+    def total_after(self, index: int, usage: Usage) -> Usage | None:
+        """What all of them cost, if the end of that one is the last: the prompt counts once."""
+        self._usages[index] = usage
+        if len(self._usages) < self.choices:
+            return None
+        return total_usage([self._usages[index] for index in range(self.choices)])
+
+
 class Events(Protocol):
-    """Writes the events of one reply; its answers follow one another."""
+    """Writes the events of one answer."""
 
     def encode(self, batch: Sequence[Item], source: Generation | None = None) -> bytes:
-        """The events of ``batch``; those after the last answer are among them."""
+        """The events of ``batch``; if no other answer is open, those that end the stream are among them."""
 
     def opening(self) -> bytes:
         """An event without content."""
@@ -68,8 +86,8 @@ class Events(Protocol):
 class Form(Protocol):
     """How the replies of one route are written."""
 
-    def events(self, question: Question) -> Events:
-        """The writer of a stream."""
+    def events(self, question: Question, index: int, costs: Costs) -> Events:
+        """The writer of the answer of that index, one of several in a stream."""
 
     def whole(self, question: Question, answers: Sequence[Answer]) -> dict[str, Any]:
         """The reply in one piece."""
@@ -88,7 +106,7 @@ async def answer(
         return json_reply(reply, content_type=PLAIN_JSON, headers=headers)
     return await stream_events(
         request,
-        _streamed(question, form.events(question), headers),
+        _streamed(question, form, headers),
         error_record=error_event,
         life_sign=LifeSign(interval_s=silence_s),
         headers=headers,
@@ -103,33 +121,60 @@ def choice_of(wanted: R, index: int) -> R:
     return replace(wanted, options={**wanted.options, "seed": seed + index})
 
 
-async def _streamed(question: Question, events: Events, headers: dict[str, str]) -> AsyncIterator[bytes]:
-    for index in range(question.choices):
-        async with question.open(index) as reply:
-            match reply:
-                case Residency(reason):
-                    yield events.encode([*question.echo, Done(reason)])
-                case RenderedPrompt():
-                    yield events.opening()  # a stream has no place for a prompt
-                    return
-                case Generation(items):
-                    headers |= truncation_headers(reply.overflow)
-                    if question.echo:
-                        yield events.encode(question.echo)
-                    async for batch in items:
-                        yield events.encode(batch, reply)
+def total_usage(usages: Sequence[Usage]) -> Usage:
+    """What several answers to one prompt cost: the prompt counts once."""
+    if not usages:
+        return Usage()
+    first = usages[0]
+    completion = sum(usage.completion_tokens for usage in usages)
+    return Usage(first.prompt_tokens, first.cached_tokens, completion_tokens=completion)
+
+
+def _streamed(question: Question, form: Form, headers: dict[str, str]) -> AsyncGenerator[bytes]:
+    costs = Costs(question.choices)
+    answers = [
+        _stream_of(question, index, form.events(question, index, costs), headers)
+        for index in range(question.choices)
+    ]
+    return answers[0] if len(answers) == 1 else merged(answers, at_once=question.at_once)
+
+
+async def _stream_of(
+    question: Question, index: int, events: Events, headers: dict[str, str]
+) -> AsyncGenerator[bytes]:
+    async with question.open(index) as reply:
+        match reply:
+            case Residency(reason):
+                yield events.encode([*question.echo, Done(reason)])
+            case RenderedPrompt():
+                yield events.opening()  # a stream has no place for a prompt
+            case Generation(items):
+                headers |= truncation_headers(reply.overflow)
+                if question.echo:
+                    yield events.encode(question.echo)
+                async for batch in items:
+                    yield events.encode(batch, reply)
 
 
 async def _whole(question: Question, form: Form, headers: dict[str, str]) -> dict[str, Any]:
-    answers = []
-    for index in range(question.choices):
-        async with question.open(index) as reply:
-            match reply:
-                case Residency(reason):
-                    answers.append(Answer([*question.echo, Done(reason)]))
-                case RenderedPrompt():
-                    return form.rendered(question, reply)
-                case Generation(items):
-                    headers |= truncation_headers(reply.overflow)
-                    answers.append(Answer([*question.echo, *await gathered(items)], reply))
-    return form.whole(question, answers)
+    found: dict[int, Answer] = {}
+    asked = [_answer_to(question, index) for index in range(question.choices)]
+    async with aclosing(merged(asked, at_once=question.at_once)) as answers:
+        async for index, reply in answers:
+            if isinstance(reply, RenderedPrompt):
+                return form.rendered(question, reply)
+            if reply.source is not None:
+                headers |= truncation_headers(reply.source.overflow)
+            found[index] = reply
+    return form.whole(question, [found[index] for index in range(question.choices)])
+
+
+async def _answer_to(question: Question, index: int) -> AsyncGenerator[tuple[int, Answer | RenderedPrompt]]:
+    async with question.open(index) as reply:
+        match reply:
+            case Residency(reason):
+                yield index, Answer([*question.echo, Done(reason)])
+            case RenderedPrompt():
+                yield index, reply
+            case Generation(items):
+                yield index, Answer([*question.echo, *await gathered(items)], reply)

@@ -12,10 +12,9 @@ from typing import Any
 import orjson
 
 from orchestrator.api.logprobs import logprob_members
-from orchestrator.api.openai.answers import Answer, Question
+from orchestrator.api.openai.answers import Answer, Costs, Question, total_usage
 from orchestrator.api.openai.members import (
     END,
-    choices_usage,
     debug_members,
     event,
     told,
@@ -29,13 +28,15 @@ _TEXT = b'"\\u0000"'
 
 
 class ChatEvents:
-    """Writes the events of one reply; its choices follow one another."""
+    """Writes the events of one choice."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, index: int, costs: Costs) -> None:
         self._question = question
+        self._index = index
+        self._costs = costs
         self._common = question.identity.members("chat.completion.chunk")
-        self._usages: list[Usage] = []
-        self._begin(0)
+        self._opened = self._called_tools = False
+        self._head, self._tail = self._event({"content": "\0"}).split(_TEXT)
 
     def encode(self, batch: Sequence[Item], source: Generation | None = None) -> bytes:
         """The events of ``batch`` of ``source``. A chunk of text alone takes the short way."""
@@ -54,11 +55,6 @@ class ChatEvents:
         """An event without content, as it stands before any."""
         return self._event({"role": "assistant", "content": ""})
 
-    def _begin(self, index: int) -> None:
-        self._index = index
-        self._opened = self._called_tools = False
-        self._head, self._tail = self._event({"content": "\0"}).split(_TEXT)
-
     def _chunk(self, chunk: Chunk) -> list[bytes]:
         """Content and thoughts never share an event."""
         delta: dict[str, Any] = {} if self._opened else {"role": "assistant"}
@@ -74,18 +70,15 @@ class ChatEvents:
         return [self._event(delta | {"reasoning": chunk.thinking}, chunk.logprobs), self._event(rest)]
 
     def _finished(self, done: Done, source: Generation | None) -> list[bytes]:
-        """The end of a choice, and behind the last one the end of all."""
+        """The end of the choice, and behind the last one the end of all."""
         out = [] if self._opened else [self.opening()]
         finish = finish_reason(done.reason, called_tools=self._called_tools)
         out.append(self._event({}, finish=finish, more=told(done, source, self._question.warnings)))
-        self._usages.append(done.usage)
-        if self._index + 1 < self._question.choices:
-            self._begin(self._index + 1)
+        total = self._costs.total_after(self._index, done.usage)
+        if total is None:
             return out
         if self._question.include_usage:
-            out.append(
-                event({**self._common, "choices": [], "usage": usage_members(choices_usage(self._usages))})
-            )
+            out.append(event({**self._common, "choices": [], "usage": usage_members(total)}))
         return [*out, END]
 
     def _event(
@@ -105,14 +98,14 @@ class ChatEvents:
 class ChatForm:
     """Chat completions."""
 
-    def events(self, question: Question) -> ChatEvents:
-        return ChatEvents(question)
+    def events(self, question: Question, index: int, costs: Costs) -> ChatEvents:
+        return ChatEvents(question, index, costs)
 
     def whole(self, question: Question, answers: Sequence[Answer]) -> dict[str, Any]:
         return {
             **question.identity.members("chat.completion"),
             "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
-            "usage": usage_members(choices_usage([answer.done.usage for answer in answers])),
+            "usage": usage_members(total_usage([answer.done.usage for answer in answers])),
             **told(answers[-1].done, answers[-1].source, question.warnings),
         }
 

@@ -29,7 +29,8 @@ def routes(state: AppState) -> Iterable[Route]:
         question = Question(
             identity=Identity.new("cmpl", body.model),
             open=lambda index: generate(state.inference, choice_of(wanted, index)),
-            choices=to_choices(body.n),
+            choices=1 if body.debug_render_only else to_choices(body.n),
+            at_once=state.scheduler.parallel,
             include_usage=body.stream_options is not None and body.stream_options.include_usage,
             warnings=asked.warnings,
             echo=(Chunk(body.prompt),) if body.echo else (),

@@ -40,15 +40,6 @@ def tool_call_members(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
     ]
 
 
-def choices_usage(usages: Sequence[Usage]) -> Usage:
-    """What several answers to one prompt cost: the prompt counts once."""
-    if not usages:
-        return Usage()
-    first = usages[0]
-    completion = sum(usage.completion_tokens for usage in usages)
-    return Usage(first.prompt_tokens, first.cached_tokens, completion_tokens=completion)
-
-
 def debug_members(rendered: RenderedPrompt) -> dict[str, Any]:
     """The ``_debug_info`` of a reply that shows a prompt."""
     members: dict[str, Any] = {"rendered_template": rendered.prompt}

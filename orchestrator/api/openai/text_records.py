@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from orchestrator.api.openai.answers import Answer, Question
+from orchestrator.api.openai.answers import Answer, Costs, Question, total_usage
 from orchestrator.api.openai.identity import FINGERPRINT
-from orchestrator.api.openai.members import END, choices_usage, debug_members, told, usage_members
+from orchestrator.api.openai.members import END, debug_members, told, usage_members
 from orchestrator.domain.chunks import Chunk, Done, Item, TokenLogprob, Usage
 from orchestrator.inference.reply import Generation, RenderedPrompt
 from orchestrator.wire.json import dumps
@@ -22,16 +22,16 @@ _KIND = "text_completion"
 
 
 class TextEvents:
-    """Writes the events of one reply; its choices follow one another."""
+    """Writes the events of one choice."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, index: int, costs: Costs) -> None:
         self._question = question
+        self._index = index
+        self._costs = costs
         self._prefix = dumps({"id": question.identity.id, "object": _KIND})[:-1] + b',"created":'
         self._names = {"model": question.identity.model, "system_fingerprint": FINGERPRINT}
         usage = {"usage": usage_members(Usage())} if question.include_usage else {}
         self._suffix = dumps({**self._names, **usage})[1:-1]
-        self._index = 0
-        self._usages: list[Usage] = []
         self._offset = 0
 
     def opening(self) -> bytes:
@@ -69,29 +69,27 @@ class TextEvents:
         return members
 
     def _ending(self, done: Done, created: bytes) -> list[bytes]:
-        """What follows the end of a choice."""
-        self._usages.append(done.usage)
-        self._offset = 0
-        self._index += 1
-        if self._index < self._question.choices:
+        """What follows the end of the choice: behind the last one, the end of all."""
+        total = self._costs.total_after(self._index, done.usage)
+        if total is None:
             return []
         if not self._question.include_usage:
             return [END]
-        usage = {"choices": [], **self._names, "usage": usage_members(choices_usage(self._usages))}
+        usage = {"choices": [], **self._names, "usage": usage_members(total)}
         return [b"data: " + self._prefix + created + b"," + dumps(usage)[1:] + b"\n\n", END]
 
 
 class TextForm:
     """Completions."""
 
-    def events(self, question: Question) -> TextEvents:
-        return TextEvents(question)
+    def events(self, question: Question, index: int, costs: Costs) -> TextEvents:
+        return TextEvents(question, index, costs)
 
     def whole(self, question: Question, answers: Sequence[Answer]) -> dict[str, Any]:
         return {
             **question.identity.members(_KIND),
             "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
-            "usage": usage_members(choices_usage([answer.done.usage for answer in answers])),
+            "usage": usage_members(total_usage([answer.done.usage for answer in answers])),
             **told(answers[-1].done, answers[-1].source, question.warnings),
         }
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.api.openai.answers import Answer, Question
+from orchestrator.api.openai.answers import Answer, Costs, Question
 from orchestrator.api.openai.chat_records import ChatForm
 from orchestrator.api.openai.identity import Identity
 from orchestrator.api.openai.text_records import TextForm, logprob_columns
@@ -69,7 +69,7 @@ def batches(items: Sequence[Item], at: int) -> list[Sequence[Item]]:
 def test_a_chat_is_the_fold_of_its_stream(said: list[Chunk], done: Done, at: int) -> None:
     items: list[Item] = [*said, done]
     whole = ChatForm().whole(question(), [Answer(items)])
-    writer = ChatForm().events(question())
+    writer = ChatForm().events(question(), 0, Costs(1))
     *events, usage = records(b"".join(writer.encode(batch) for batch in batches(items, at)))
     assert usage["usage"] == whole["usage"]
     message = whole["choices"][0]["message"]
@@ -88,7 +88,7 @@ def test_a_chat_is_the_fold_of_its_stream(said: list[Chunk], done: Done, at: int
 def test_a_completion_is_the_fold_of_its_stream(said: list[Chunk], done: Done, at: int) -> None:
     items: list[Item] = [*said, done]
     whole = TextForm().whole(question(), [Answer(items)])
-    writer = TextForm().events(question())
+    writer = TextForm().events(question(), 0, Costs(1))
     *events, usage = records(b"".join(writer.encode(batch) for batch in batches(items, at)))
     assert usage["usage"] == whole["usage"]
     choices = [event["choices"][0] for event in events]
@@ -100,15 +100,21 @@ def test_a_completion_is_the_fold_of_its_stream(said: list[Chunk], done: Done, a
         assert [entry for part in parts for entry in part] == columns[column]
 
 
-def test_choices_follow_one_another_and_share_the_prompt() -> None:
+def test_choices_come_in_any_order_and_share_the_prompt() -> None:
     done = Done(DoneReason.STOP, Usage(prompt_tokens=5, completion_tokens=2))
     for form in (ChatForm(), TextForm()):
-        writer = form.events(question(choices=2))
-        stream = b"".join(writer.encode([Chunk("x"), done]) for _ in range(2))
-        events = records(stream)
-        indices = [event["choices"][0]["index"] for event in events if event["choices"]]
-        assert indices == sorted(indices)
-        assert set(indices) == {0, 1}
+        costs = Costs(2)
+        first, second = (form.events(question(choices=2), index, costs) for index in range(2))
+        parts = [second.encode([Chunk("x")]), first.encode([Chunk("x")])]
+        parts += [second.encode([Chunk("x"), done]), first.encode([done])]
+        events = records(b"".join(parts))
+        finishes = {
+            event["choices"][0]["index"]: event["choices"][0]["finish_reason"]
+            for event in events
+            if event["choices"]
+        }
+        assert finishes == {0: "stop", 1: "stop"}
+        assert [event["choices"][0]["index"] for event in events[:2]] == [1, 0]
         whole = form.whole(question(choices=2), [Answer([Chunk("x"), done])] * 2)
         assert [choice["index"] for choice in whole["choices"]] == [0, 1]
         usage = {"prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9}
@@ -125,7 +131,7 @@ def test_columns_of_log_probabilities_know_where_tokens_stand() -> None:
 
 
 def test_our_own_members_stand_at_the_end() -> None:
-    writer = ChatForm().events(question(warnings=("careful",)))
+    writer = ChatForm().events(question(warnings=("careful",)), 0, Costs(1))
     events = records(writer.encode([Chunk("x"), Done(DoneReason.STOP)]))
     assert [event.get("warnings") for event in events] == [None, ["careful"], None]
     whole = ChatForm().whole(question(warnings=("careful",)), [Answer([Done(DoneReason.STOP)])])

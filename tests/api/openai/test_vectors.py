@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from orchestrator.api.errors import status_of
-from orchestrator.api.openai.answers import Answer, Question
+from orchestrator.api.openai.answers import Answer, Costs, Question
 from orchestrator.api.openai.chat_records import ChatForm
 from orchestrator.api.openai.convert import to_chat, to_completion, to_embed, to_encoding
 from orchestrator.api.openai.embeddings import embeddings
@@ -118,7 +118,7 @@ def test_a_generation_becomes_the_recorded_chat(record: Record) -> None:
     if not body.stream:
         _assert_same(record, _whole_chat(question, native))
         return
-    encoder = ChatForm().events(question)
+    encoder = ChatForm().events(question, 0, Costs(1))
     if "_debug_info" in native.get("object", {}):
         _assert_stream(record, encoder.opening())
         return
@@ -141,7 +141,7 @@ def test_a_generation_becomes_the_recorded_completion(record: Record) -> None:
             items = [item._replace(logprobs=()) if isinstance(item, Chunk) else item for item in items]
         _assert_same(record, TextForm().whole(question, [Answer(items)]))
         return
-    encoder = TextForm().events(question)
+    encoder = TextForm().events(question, 0, Costs(1))
     stream = b"".join(encoder.encode([item]) for item in generation(native))
     _assert_stream(record, stream + _broken_off(native), clock=True)
 
