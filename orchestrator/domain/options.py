@@ -66,7 +66,7 @@ class Options:
         for name, value in values.items():
             reader = _READERS.get(name)
             if reader is None:
-                logger.warning("invalid option provided", extra={"option": name})
+                logger.warning("invalid option provided", extra={"option": name, **_advice(name)})
             elif value is not None:
                 changes[name] = reader(name, value)
         return replace(self, **changes) if changes else self
@@ -77,6 +77,31 @@ OPTION_NAMES: frozenset[str] = frozenset(field.name for field in fields(Options)
 LOAD_OPTION_NAMES: tuple[str, ...] = (
     "num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread", "draft_num_predict",
 )  # fmt: skip
+
+
+_RETIRED = {
+    "mirostat": "use temperature, top_p and min_p",
+    "mirostat_eta": "use temperature, top_p and min_p",
+    "mirostat_tau": "use temperature, top_p and min_p",
+    "tfs_z": "use min_p",
+    "penalize_newline": "the penalties hold for all tokens alike",
+    "num_gqa": "the model's file says it",
+    "rope_frequency_base": "the model's file says it",
+    "rope_frequency_scale": "the model's file says it",
+    "f16_kv": "set OLLAMA_KV_CACHE_TYPE",
+    "low_vram": "set num_gpu to fewer layers",
+    "logits_all": "ask for logprobs",
+    "vocab_only": "models are loaded whole",
+    "use_mlock": "set use_mmap to true, and LLAMA_ARG_LOAD_MODE=mlock for the server",
+    "numa": "set LLAMA_ARG_NUMA for the server",
+    "embedding_only": "models for embeddings are recognised",
+}
+"""Options of earlier times that engines no longer have, with what to do instead."""
+
+
+def _advice(name: str) -> dict[str, str]:
+    """What to do about an option that nobody reads any more; nothing for a mere mistake."""
+    return {"advice": f"it was removed: {_RETIRED[name]}"} if name in _RETIRED else {}
 
 
 def float32(value: float) -> float:

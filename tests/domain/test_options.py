@@ -122,3 +122,13 @@ def test_every_option_can_be_given() -> None:
 def test_the_shortest_form_is_the_same_single(value: float) -> None:
     assert float32(shortest_float32(value)) == value
     assert len(repr(shortest_float32(value))) <= len(repr(value))
+
+
+@pytest.mark.parametrize(("name", "advised"), [("mirostat", True), ("use_mlock", True), ("nonsense", False)])
+def test_a_retired_option_is_noted_with_what_to_do_instead(
+    caplog: pytest.LogCaptureFixture, name: str, advised: bool
+) -> None:
+    assert Options().updated({name: 1}) == Options()
+    (record,) = caplog.records
+    assert record.__dict__["option"] == name
+    assert ("advice" in record.__dict__) == advised

@@ -6,7 +6,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from orchestrator.runners.connection import Channel
 from orchestrator.runners.engines import EngineInfo, Transport
 from orchestrator.runners.llama.health import check_health
 from orchestrator.runners.llama.launch import EngineSettings, Launch, media_marker, plan_launch
+from orchestrator.runners.llama.older import DISPENSABLE, UnknownFlag, unknown_flag, without
 from orchestrator.runners.supervisor import EngineProcess
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class LlamaEngine:
     """How long a load may show no sign of progress; ``None`` is for ever."""
     prepare: Preparation | None = None
     """For models whose files are in a form that the engine does not read; ``None`` takes all as they are."""
+    lacking: set[str] = field(default_factory=set)
+    """Flags that this engine has said it does not know, and that can be left out."""
 
     async def load(self, order: LoadOrder) -> LlamaRunner:
         """Start a process and wait until it may serve; a projector the GPU has no room for goes to the CPU.
@@ -75,8 +78,21 @@ class LlamaEngine:
     async def _load(self, order: LoadOrder, files: PreparedFiles, *, projector_on_cpu: bool) -> LlamaRunner:
         for _ in range(_PORT_TRIES - 1):
             with suppress(_PortTaken):
+                return await self._start_as_it_can(order, files, projector_on_cpu=projector_on_cpu)
+        return await self._start_as_it_can(order, files, projector_on_cpu=projector_on_cpu)
+
+    async def _start_as_it_can(
+        self, order: LoadOrder, files: PreparedFiles, *, projector_on_cpu: bool
+    ) -> LlamaRunner:
+        """Start without what the engine turns out to lack, as far as it can be done without."""
+        while True:
+            try:
                 return await self._start(order, files, projector_on_cpu=projector_on_cpu)
-        return await self._start(order, files, projector_on_cpu=projector_on_cpu)
+            except UnknownFlag as error:
+                if error.flag not in DISPENSABLE or error.flag in self.lacking:
+                    raise
+                logger.warning("engine does not know a flag, done without", extra={"flag": error.flag})
+                self.lacking.add(error.flag)
 
     async def _start(self, order: LoadOrder, files: PreparedFiles, *, projector_on_cpu: bool) -> LlamaRunner:
         address, marker = self._new_address(), media_marker(secrets.token_hex(16))
@@ -90,7 +106,7 @@ class LlamaEngine:
             projector_on_cpu=projector_on_cpu,
         )
         process = await EngineProcess.start(
-            launch.argv,
+            without(launch.argv, self.lacking),
             env={**launch.env, **files.environ},
             cwd=launch.cwd,
             name=order.spec.files.name,
@@ -132,6 +148,8 @@ async def _stopped_on_failure(process: EngineProcess, launch: Launch) -> AsyncIt
         await process.stop()
         if process.log.could_not_bind:
             raise _PortTaken(str(error)) from error
+        if flag := unknown_flag(str(error)):
+            raise UnknownFlag(flag) from error
         if error.out_of_memory and launch.projector_on_gpu:
             raise _NoRoomWithProjector(str(error), out_of_memory=True) from error
         raise

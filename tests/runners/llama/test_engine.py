@@ -20,6 +20,7 @@ from orchestrator.runners.base import LoadOrder, MemoryUse
 from orchestrator.runners.engines import Transport
 from orchestrator.runners.llama.engine import LlamaEngine
 from orchestrator.runners.llama.launch import EngineSettings
+from orchestrator.runners.llama.older import UnknownFlag
 from tests.runners.conftest import Load
 from tests.scripted_engine.control import ScriptedEngine
 
@@ -273,3 +274,37 @@ async def test_a_stop_that_is_cancelled_is_finished_first(load: Load) -> None:
     with pytest.raises(asyncio.CancelledError):
         await stop
     assert not psutil.pid_exists(runner.pid)
+
+
+def complaint(flag: str) -> dict[str, object]:
+    return {"exit": 1, "stderr": [f"error: invalid argument: {flag}"]}
+
+
+async def test_an_engine_of_another_release_is_started_without_what_it_lacks(
+    scripted: ScriptedEngine, load: Load
+) -> None:
+    scripted.script(loads=[complaint("--fit"), complaint("--metrics"), {}])
+    await load()
+    first, second, third = (launch["argv"] for launch in scripted.log("launch"))
+    assert {"--fit", "--metrics"} <= set(first)
+    assert "--fit" not in second
+    assert "off" not in second
+    assert {"--fit", "--metrics"}.isdisjoint(third)
+    assert len(first) - len(third) == len(["--fit", "off", "--metrics"])
+
+
+async def test_a_flag_that_cannot_be_done_without_is_an_error_with_advice(
+    scripted: ScriptedEngine, load: Load
+) -> None:
+    scripted.script(loads=[complaint("--load-mode")], loads_repeat=True)
+    with pytest.raises(UnknownFlag, match="llama-server does not know --load-mode") as caught:
+        await load()
+    assert "orch engine build" in (caught.value.hint or "")
+    assert len(scripted.log("launch")) == 1
+
+
+async def test_an_engine_that_complains_again_is_given_up(scripted: ScriptedEngine, load: Load) -> None:
+    scripted.script(loads=[complaint("--fit")], loads_repeat=True)
+    with pytest.raises(UnknownFlag):
+        await load()
+    assert len(scripted.log("launch")) == 2
