@@ -330,6 +330,19 @@ def test_a_call_can_be_forced(here: Place, client: OpenAI, choice: Any) -> None:
         ask(client, "tools", tools=[FIND], tool_choice={"type": "function", "function": {"name": "lost"}})
 
 
+def test_a_forced_call_that_did_not_come_is_told(here: Place, client: OpenAI) -> None:
+    here.says(["No."])
+    unmet = ["tool_choice was not met: no tool was called"]
+    reply = ask(client, "tools", tools=[FIND], tool_choice="required")
+    assert (reply.model_extra or {})["warnings"] == unmet
+    *_, last = streamed(client, "tools", tools=[FIND], tool_choice="required")
+    assert (last.model_extra or {})["warnings"] == unmet
+    *_, completed = response_events(
+        client, "tools", input="x", tools=[FLAT_FIND], tool_choice={"type": "function", "name": "find"}
+    )
+    assert completed.response.model_extra["warnings"] == unmet
+
+
 def test_one_call_at_a_time_is_one_call(here: Place, client: OpenAI) -> None:
     here.says([CALL, CALL])
     assert len(calls_of(ask(client, "tools", tools=[FIND]).choices[0])) == 2

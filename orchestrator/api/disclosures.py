@@ -47,4 +47,4 @@ def disclosures(done: Done, overflow: Overflow | None, warnings: Sequence[str] =
             members["messages_dropped"] = overflow.messages_dropped
         if overflow.tokens_dropped:
             members["prompt_tokens_dropped"] = overflow.tokens_dropped
-    return members | warning_members(warnings)
+    return members | warning_members((*warnings, *done.warnings))

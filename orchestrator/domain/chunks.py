@@ -95,6 +95,8 @@ class Done:
     """The stop string that was met, when one was."""
     context: tuple[int, ...] = ()
     """Token ids of prompt and reply, where the request wants them (generate)."""
+    warnings: tuple[str, ...] = ()
+    """What of the request the answer did not meet."""
 
 
 Item = Chunk | Done

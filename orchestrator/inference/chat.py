@@ -14,6 +14,7 @@ from orchestrator.domain.tools import resolved_tool
 from orchestrator.inference.attachments import readable_messages, refuse_unheard, refuse_unknown
 from orchestrator.inference.enforcement import format_warnings
 from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImagesInChat
+from orchestrator.inference.forced_call_check import told_if_unmet
 from orchestrator.inference.messages import chat_messages
 from orchestrator.inference.native import native_chat
 from orchestrator.inference.path import choose_path
@@ -51,6 +52,9 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
             return
         warnings = await format_warnings(request.format, rendered=turn.path.rendered)
         items = inference.watched(prepared.items, lease)
+        if request.tool_choice.is_forced:
+            allowed = request.tool_choice.callable_tools(request.tools)
+            items = told_if_unmet(items, {tool.function.name for tool in allowed})
         if not request.tool_choice.parallel:
             items = single_call(items)
         async with aclosing(items):  # type: ignore[type-var]
