@@ -24,6 +24,7 @@ from orchestrator.registry.errors import (
     BadAnswer,
     FileMissing,
     InsecureName,
+    RealmMismatch,
     RegistryError,
     RegistryRefused,
     TokenRefused,
@@ -210,7 +211,12 @@ class RegistryClient:
         return {}
 
     async def _answer(self, challenge: Challenge) -> None:
-        self._authorization = await self._credentials.answer(challenge, self._base, self._fetch_token)
+        try:
+            self._authorization = await self._credentials.answer(challenge, self._base, self._fetch_token)
+        except RealmMismatch as error:
+            if self.name.host.lower() not in HF_HOSTS:
+                raise
+            raise AccessDenied from error  # it asks for HF_TOKEN, in a way that nothing can answer
 
     async def _fetch_token(self, url: URL, headers: Mapping[str, str]) -> tuple[int, bytes]:
         try:

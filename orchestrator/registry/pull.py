@@ -63,6 +63,8 @@ class Puller:
         To be closed by whoever leaves early: downloads that nobody else waits for end then, and what they
         have fetched is kept. Raises ``InsecureName``, ``RegistryError``, ``StoreError``.
         """
+        known = await asyncio.to_thread(self._store.manifests.canonical, name)
+        name = replace(known, scheme=name.scheme)
         async with self._registries.client(name, insecure=insecure) as client:
             yield PULLING_MANIFEST
             fetched = await fetch_manifest(client, BRIEF)

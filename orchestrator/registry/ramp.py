@@ -1,7 +1,7 @@
 """How many connections a transfer uses: as many as make it faster.
 
-Connections double for as long as that brings more bytes. A server that refuses the latest of them is not
-asked for more. Pure: what was measured goes in, a number comes out.
+Connections double for as long as that brings more bytes; the last step is taken back if it did not. A server
+that refuses one is not asked for more. Pure: what was measured goes in, a number comes out.
 """
 
 from __future__ import annotations
@@ -28,13 +28,19 @@ class Ramp:
         """What the connections of now have brought in one interval."""
         if not self._grows or not received_bytes:
             return
-        if received_bytes < self._slower_bytes * _WORTH or self.wanted >= self._most:
+        if received_bytes < self._slower_bytes * _WORTH:
+            self.wanted = max(self.wanted // 2, 1)
             self._grows = False
             return
         self._slower_bytes = received_bytes
+        self._grows = self.wanted < self._most
         self.wanted = min(self.wanted * 2, self._most)
 
     def refused(self, active: int) -> None:
         """The server does not want that many."""
         self._grows = False
         self.wanted = max(min(self.wanted, active - 1), 1)
+
+    def stop(self) -> None:
+        """One is all that makes sense."""
+        self.refused(1)

@@ -112,7 +112,7 @@ class BlobSource:
     async def open(self, position: int, end: int, total: int) -> AsyncIterator[Body]:
         """Bytes from ``position`` on, up to ``end``, or fewer, or all if ``position`` is 0.
 
-        Raises ``RangesIgnored`` if the server sends all although not all are wanted; also ``SizeMismatch`` and
+        Raises ``RangesIgnored`` if the server sends all, but not all are wanted; also ``SizeMismatch`` and
         other ``RegistryError``.
         """
         end = min(end, position + self._range_bytes)

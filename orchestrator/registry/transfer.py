@@ -173,6 +173,8 @@ class _Fetching:
         while not part.is_complete:
             try:
                 async with self._source.open(part.position, part.end, self._partial.total_bytes) as body:
+                    if body.end > part.end:  # all comes, and nobody else needs to ask
+                        self._ramp.stop()
                     await self._receive(body, part.position)
                 if not part.is_complete:
                     raise Interrupted("the server sent less than was asked for")
