@@ -51,6 +51,8 @@ async def read_body(request: web.Request, *, patience_s: float = PATIENCE_S) -> 
         raise BodyTooLarge(request.client_max_size)  # there is no need to wait for what is announced
     with _translated(patience_s):
         try:
+            if request.content.is_eof():
+                return await request.read()  # it is all there
             async with asyncio.timeout(patience_s):
                 return await request.read()
         except web.HTTPRequestEntityTooLarge as error:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from aiohttp import web
 
-from orchestrator.domain.chunks import Item
+from orchestrator.domain.chunks import Done, Item
 from orchestrator.errors import OrchestratorError
 
 logger = logging.getLogger(__name__)
@@ -32,10 +32,10 @@ async def stream_records(
     response.enable_chunked_encoding()
     await response.prepare(request)
     try:
-        if batch:
-            await response.write(encode(batch))
-        async for batch in items:
-            await response.write(encode(batch))
+        while batch:
+            is_last = isinstance(batch[-1], Done)
+            await (response.write_eof if is_last else response.write)(encode(batch))
+            batch = await anext(items, ())
     except ConnectionResetError:
         logger.debug("client left while it was answered")
     except OrchestratorError as error:

@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from orchestrator.errors import BadRequest
@@ -134,6 +135,7 @@ class ModelName:
             raise InvalidName(str(parts), part, getattr(parts, part))
 
     @classmethod
+    @lru_cache(maxsize=256)
     def parse(cls, text: str) -> ModelName:
         """Read a name and fill in the defaults. Raises ``InvalidName``."""
         parts = NameParts.split(text).merge(DEFAULT_PARTS)

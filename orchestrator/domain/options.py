@@ -58,18 +58,24 @@ class Options:
     stop: tuple[str, ...] = ()
 
     def updated(self, values: Mapping[str, Any]) -> Options:
-        """These options with ``values`` of a request or Modelfile on top, key by key.
-
-        Unknown names are logged and ignored, ``None`` keeps what is there. Raises ``InvalidOption``.
-        """
-        changes: dict[str, Any] = {}
-        for name, value in values.items():
-            reader = _READERS.get(name)
-            if reader is None:
-                logger.warning("invalid option provided", extra={"option": name, **_advice(name)})
-            elif value is not None:
-                changes[name] = reader(name, value)
+        """These options with ``values`` on top, see ``read_options``. Raises ``InvalidOption``."""
+        changes = read_options(values)
         return replace(self, **changes) if changes else self
+
+
+def read_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options among ``values`` of a request or Modelfile, by name.
+
+    Unknown names are logged and ignored, ``None`` is as if not given. Raises ``InvalidOption``.
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        reader = _READERS.get(name)
+        if reader is None:
+            logger.warning("invalid option provided", extra={"option": name, **_advice(name)})
+        elif value is not None:
+            found[name] = reader(name, value)
+    return found
 
 
 OPTION_NAMES: frozenset[str] = frozenset(field.name for field in fields(Options))

@@ -6,11 +6,11 @@ Source: ``api-native`` §6, ``scheduler`` §3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.domain.loads import LoadSpec
-from orchestrator.domain.options import Options
+from orchestrator.domain.options import Options, read_options
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.domain.think import Think
 from orchestrator.inference.errors import MissingCapability
@@ -35,21 +35,22 @@ def load_spec(
 ) -> LoadSpec:
     """What to load for a request. Raises ``InvalidOption``."""
     files = model.files
-    chosen = {name for values in (model.parameters, request) for name, v in values.items() if v is not None}
-    own = Options(num_ctx=defaults.num_ctx).updated(model.parameters)
-    options = own.updated(request)
+    own, wanted = read_options(model.parameters), read_options(request)
+    chosen = own | wanted
     # the model's own stops end its turn; a request that adds some must not take those away (case B088)
-    options = replace(options, stop=tuple(dict.fromkeys((*options.stop, *own.stop))))
-    options = replace(options, num_ctx=_window(model, options.num_ctx))
+    settled: dict[str, Any] = {
+        "stop": tuple(dict.fromkeys((*wanted.get("stop", ()), *own.get("stop", ())))),
+        "num_ctx": _window(model, chosen.get("num_ctx", defaults.num_ctx)),
+    }
     if "draft_num_predict" not in chosen and files.draft is None:
-        options = replace(options, draft_num_predict=0)
+        settled["draft_num_predict"] = 0
     batch_auto = "num_batch" not in chosen
     if batch_auto and "embedding" in files.capabilities:
         batch_auto = False
-        options = replace(options, num_batch=min(_LARGEST_EMBEDDING_BATCH, options.num_ctx))
+        settled["num_batch"] = min(_LARGEST_EMBEDDING_BATCH, settled["num_ctx"])
     return LoadSpec(
         files=files,
-        options=options,
+        options=Options(**(chosen | settled)),
         ctx_auto=defaults.ctx_auto and "num_ctx" not in chosen,
         batch_auto=batch_auto,
         shift=shift if shift is not None else not _cannot_shift(model),

@@ -53,8 +53,10 @@ R = TypeVar("R")
 Stamp = tuple[int, int, int]
 """What tells one state of a file from another: time of change, size and inode."""
 
-SETTLED_NS = 2_000_000_000
-"""A file that changed within the resolution of file times may change again without showing it."""
+COARSE_NS = 2_000_000_000
+FINE_NS = 100_000_000
+"""The resolution of file times, at worst: of file systems that keep whole seconds, and of all others. A file
+that changed so short a time ago may change again without showing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ class ModelStore:
         path = str(self.layout.manifest(canonical))
         stamp = _stamp(path)
         model = self.reader.model(self.manifests.read(canonical))
-        if stamp is not None and time.time_ns() - stamp[0] > SETTLED_NS:
+        if stamp is not None and _has_settled(stamp):
             self._opened.put(name, _Opened(model, path, stamp))
         return model
 
@@ -296,6 +298,13 @@ class ModelStore:
             return self.manifests.read(name)
         except (ModelNotFound, CorruptManifest):
             return None
+
+
+def _has_settled(stamp: Stamp) -> bool:
+    """Whether the next change will show."""
+    changed_ns = stamp[0]
+    resolution_ns = FINE_NS if changed_ns % 1_000_000_000 else COARSE_NS
+    return time.time_ns() - changed_ns > resolution_ns
 
 
 def _stamp(path: str) -> Stamp | None:
