@@ -76,21 +76,47 @@ class Reasoning(Wire):
     generate_summary: Any = None
 
 
-class ChatCompletionRequest(Wire):
-    """Body of ``/v1/chat/completions``."""
+class Request(Wire):
+    """What every request has: a model, and controls of the native API that clients may add."""
 
     model: str = ""
-    messages: list[ChatMessage] | None = None
+    options: dict[str, Any] | None = None
+    keep_alive: KeepAliveField = None
+    user: Any = None
+
+
+class Labels(Wire):
+    """What tells a service whose request it is, and how it shall be kept."""
+
+    metadata: Any = None
+    prompt_cache_key: Any = None
+    prompt_cache_retention: Any = None
+    safety_identifier: Any = None
+    service_tier: Any = None
+
+
+class TextRequest(Request):
+    """What both kinds of completions are asked with."""
+
     stream: bool = False
     stream_options: StreamOptions | None = None
     max_tokens: Int | None = None
-    max_completion_tokens: Int | None = None
     temperature: float | None = None
     top_p: float | None = None
     seed: Int | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     stop: Any = None
+    logit_bias: dict[str, float] | None = None
+    n: Int | None = None
+    debug_render_only: bool = Field(False, alias="_debug_render_only")
+
+
+class ChatCompletionRequest(TextRequest, Labels):
+    """Body of ``/v1/chat/completions``."""
+
+    messages: list[ChatMessage] | None = None
+    max_completion_tokens: Int | None = None
     response_format: ResponseFormat | None = None
     tools: ToolsField = ()
     tool_choice: Any = None
@@ -101,64 +127,33 @@ class ChatCompletionRequest(Wire):
     reasoning_effort: str = ""
     logprobs: bool = False
     top_logprobs: Int = 0
-    logit_bias: dict[str, float] | None = None
-    n: Int | None = None
     modalities: Any = None
     audio: Any = None
-    options: dict[str, Any] | None = None
-    keep_alive: KeepAliveField = None
     think: ThinkField = None
     format: Any = None
-    debug_render_only: bool = Field(False, alias="_debug_render_only")
-    metadata: Any = None
     prediction: Any = None
-    prompt_cache_key: Any = None
-    prompt_cache_retention: Any = None
-    safety_identifier: Any = None
-    service_tier: Any = None
     store: Any = None
-    user: Any = None
     verbosity: Any = None
     web_search_options: Any = None
 
 
-class CompletionRequest(Wire):
+class CompletionRequest(TextRequest):
     """Body of ``/v1/completions``."""
 
-    model: str = ""
     prompt: str = ""
     suffix: str = ""
-    stream: bool = False
-    stream_options: StreamOptions | None = None
-    max_tokens: Int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    seed: Int | None = None
-    frequency_penalty: float | None = None
-    presence_penalty: float | None = None
-    stop: Any = None
     logprobs: Int | None = None
-    logit_bias: dict[str, float] | None = None
-    n: Int | None = None
     best_of: Int | None = None
     echo: bool = False
-    options: dict[str, Any] | None = None
-    keep_alive: KeepAliveField = None
-    debug_render_only: bool = Field(False, alias="_debug_render_only")
-    user: Any = None
 
 
-class EmbeddingRequest(Wire):
+class EmbeddingRequest(Request):
     """Body of ``/v1/embeddings``."""
 
-    model: str = ""
     input: Any = None
     """Text or token ids, or a list of one of them."""
     dimensions: Int = 0
     encoding_format: str = ""
-    options: dict[str, Any] | None = None
-    keep_alive: KeepAliveField = None
-    user: Any = None
 
 
 class PromptTokensDetails(Wire):

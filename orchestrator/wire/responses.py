@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from orchestrator.wire.model import Wire
-from orchestrator.wire.native import Int, KeepAliveField
-from orchestrator.wire.openai import Reasoning
+from orchestrator.wire.native import Int
+from orchestrator.wire.openai import Labels, Reasoning, Request
 
 
 class ResponseTool(Wire):
@@ -21,6 +21,11 @@ class ResponseTool(Wire):
     parameters: Any = None
     tools: list[ResponseTool] | None = None
     """The members of a namespace."""
+    external_web_access: Any = None
+    filters: Any = None
+    search_context_size: Any = None
+    user_location: Any = None
+    """These four say how the web is to be searched."""
 
 
 class TextFormat(Wire):
@@ -40,10 +45,9 @@ class TextSettings(Wire):
     verbosity: Any = None
 
 
-class ResponsesRequest(Wire):
+class ResponsesRequest(Request, Labels):
     """Body of ``/v1/responses``."""
 
-    model: str = ""
     input: Any = None
     """Text, or a list of items."""
     instructions: str | None = None
@@ -66,14 +70,6 @@ class ResponsesRequest(Wire):
     store: bool | None = None
     conversation: Any = None
     prompt: Any = None
-    options: dict[str, Any] | None = None
-    keep_alive: KeepAliveField = None
-    metadata: Any = None
-    prompt_cache_key: Any = None
-    prompt_cache_retention: Any = None
-    safety_identifier: Any = None
-    service_tier: Any = None
-    user: Any = None
     client_metadata: Any = None
 
 

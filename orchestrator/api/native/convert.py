@@ -28,7 +28,7 @@ class InvalidInput(BadRequest):
 def to_generate(body: wire.GenerateRequest) -> GenerateRequest:
     """The request of ``/api/generate``."""
     return GenerateRequest(
-        model=body.model,
+        **_common(body),
         prompt=body.prompt,
         suffix=body.suffix,
         system=body.system,
@@ -36,35 +36,33 @@ def to_generate(body: wire.GenerateRequest) -> GenerateRequest:
         context=None if body.context is None else tuple(body.context),
         raw=body.raw,
         images=tuple(body.images),
-        options=body.options or {},
-        keep_alive=body.keep_alive,
-        think=body.think,
-        format=parse_format(body.format),
-        truncate=body.truncate is not False,
-        shift=body.shift,
-        logprobs=body.logprobs,
-        top_logprobs=body.top_logprobs,
-        debug_render_only=body.debug_render_only,
     )
 
 
 def to_chat(body: wire.ChatRequest) -> ChatRequest:
     """The request of ``/api/chat``."""
     return ChatRequest(
-        model=body.model,
+        **_common(body),
         messages=to_messages(body.messages or ()),
         tools=body.tools,
         tool_choice=parse_tool_choice(body.tool_choice),
-        options=body.options or {},
-        keep_alive=body.keep_alive,
-        think=body.think,
-        format=parse_format(body.format),
-        truncate=body.truncate is not False,
-        shift=body.shift,
-        logprobs=body.logprobs,
-        top_logprobs=body.top_logprobs,
-        debug_render_only=body.debug_render_only,
     )
+
+
+def _common(body: wire.GenerateRequest | wire.ChatRequest) -> dict[str, Any]:
+    """What both kinds of requests say in the same words."""
+    return {
+        "model": body.model,
+        "options": body.options or {},
+        "keep_alive": body.keep_alive,
+        "think": body.think,
+        "format": parse_format(body.format),
+        "truncate": body.truncate is not False,
+        "shift": body.shift,
+        "logprobs": body.logprobs,
+        "top_logprobs": body.top_logprobs,
+        "debug_render_only": body.debug_render_only,
+    }
 
 
 def to_embed(body: wire.EmbedRequest) -> EmbedRequest:
