@@ -76,37 +76,37 @@ class OutputConfig(Wire):
     format: Any = None
 
 
-class MessagesRequest(Wire):
-    """Body of ``/v1/messages``."""
+class Conversation(Wire):
+    """What makes the prompt of a request."""
 
     model: str = ""
-    max_tokens: int = 0
     messages: list[Message] = []
     system: Any = None
+    tools: list[Tool] = []
+    tool_choice: Any = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
+    cache_control: Any = None
+    context_management: Any = None
+    """What a server may clear from a long conversation; here nothing is cleared but what does not fit."""
+
+
+class MessagesRequest(Conversation):
+    """Body of ``/v1/messages``."""
+
+    max_tokens: int = 0
     stream: bool = False
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
     stop_sequences: list[str] = []
-    tools: list[Tool] = []
-    tool_choice: Any = None
-    thinking: Thinking | None = None
-    output_config: OutputConfig | None = None
     output_format: Any = None
     """The older place of ``output_config.format``."""
     thread: Any = None
     """State of the conversation that the server would keep."""
     metadata: Any = None
-    cache_control: Any = None
+    service_tier: Any = None
 
 
-class CountTokensRequest(Wire):
+class CountTokensRequest(Conversation):
     """Body of ``/v1/messages/count_tokens``."""
-
-    model: str = ""
-    messages: list[Message] = []
-    system: Any = None
-    tools: list[Tool] = []
-    tool_choice: Any = None
-    thinking: Thinking | None = None
-    output_config: OutputConfig | None = None
