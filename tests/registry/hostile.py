@@ -8,6 +8,7 @@ asked for.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import re
@@ -152,7 +153,8 @@ class Registry:
                 if not await self._send(reader, writer, request, self._reply(request)):
                     break
         except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
-            pass
+            with contextlib.suppress(ConnectionError):
+                writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         finally:
             writer.close()
             del self._connected[task]
@@ -342,7 +344,10 @@ def _ranged(request: Request, content: bytes) -> Reply:
 
 async def _read_request(reader: asyncio.StreamReader) -> Request | None:
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
+        begin = await reader.readexactly(1)
+        if not begin.isalpha():
+            raise ConnectionError("this is not HTTP")
+        head = begin + await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
         return None
     first, *lines = head.decode("latin-1").rstrip().split("\r\n")
