@@ -32,18 +32,19 @@ async def stream_records(
     response.enable_chunked_encoding()
     await response.prepare(request)
     try:
-        while batch:
-            is_last = isinstance(batch[-1], Done)
-            await (response.write_eof if is_last else response.write)(encode(batch))
-            batch = await anext(items, ())
+        if batch:
+            await _send(response, batch, encode)
+        async for batch in items:
+            await _send(response, batch, encode)
     except ConnectionResetError:
         logger.debug("client left while it was answered")
     except OrchestratorError as error:
         logger.warning("reply broke off: %s", error)
-        await _last_words(response, error_record(error))
+        await _last_words(response, batch, error_record(error))
     except Exception:
         logger.exception("reply broke off by a fault of ours")
-        await _last_words(response, error_record(OrchestratorError("internal error, see the server's log")))
+        fault = OrchestratorError("internal error, see the server's log")
+        await _last_words(response, batch, error_record(fault))
     else:
         await response.write_eof()
     return response
@@ -54,7 +55,21 @@ async def gathered(items: AsyncIterator[Sequence[Item]]) -> list[Item]:
     return [item async for batch in items for item in batch]
 
 
-async def _last_words(response: web.StreamResponse, record: bytes) -> None:
+async def _send(
+    response: web.StreamResponse, batch: Sequence[Item], encode: Callable[[Sequence[Item]], bytes]
+) -> None:
+    """Write one batch; the last one and the end of the reply leave together."""
+    await (response.write_eof if _is_last(batch) else response.write)(encode(batch))
+
+
+def _is_last(batch: Sequence[Item]) -> bool:
+    return bool(batch) and isinstance(batch[-1], Done)
+
+
+async def _last_words(response: web.StreamResponse, batch: Sequence[Item], record: bytes) -> None:
+    """Tell why the reply breaks off, unless all of it has gone out with the latest batch."""
+    if _is_last(batch):
+        return
     try:
         await response.write(record)
         await response.write_eof()
