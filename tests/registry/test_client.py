@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
@@ -43,9 +44,11 @@ async def client(
 
 
 async def manifest(settings: RegistrySettings, name: str, *, insecure: bool = True) -> bytes:
-    async with client(settings, name, insecure=insecure) as made:
-        async with made.request("GET", f"{made.repository}/manifests/latest") as response:
-            return await made.read(response)
+    async with (
+        client(settings, name, insecure=insecure) as made,
+        made.request("GET", f"{made.repository}/manifests/latest") as response,
+    ):
+        return await made.read(response)
 
 
 async def test_a_name_with_http_needs_leave(settings: RegistrySettings, hostile: Registry) -> None:
@@ -69,7 +72,7 @@ async def test_a_token_is_fetched_once_and_signed_for(settings: RegistrySettings
                 pass
     (asked,) = hostile.asked("token")
     public, _, signature = asked.headers["authorization"].partition(":")
-    assert public == Identity(settings.key_folder).public_key()
+    assert public == await asyncio.to_thread(Identity(settings.key_folder).public_key)
     assert len(base64.b64decode(signature)) == 64
     assert asked.query["service"] == ["registry"]
     assert asked.query["scope"] == ["repository:ns/m:pull"]
@@ -199,11 +202,8 @@ async def test_why_there_is_no_way_is_told_as_go_tells_it(
 ) -> None:
     with pytest.raises(Unreachable) as caught:
         await manifest(settings, name, insecure=False)
-    assert str(
-        caught.value
-    ) == f'Get "https://{ModelName.parse(name).host}/v2/ns/m/manifests/latest": {text}' or (
-        text in str(caught.value)
-    )
+    assert str(caught.value).startswith('Get "https://')
+    assert str(caught.value).endswith(f'/v2/ns/m/manifests/latest": {text}')
 
 
 async def test_https_to_a_server_without_it_is_told(settings: RegistrySettings, hostile: Registry) -> None:
