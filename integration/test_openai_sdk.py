@@ -74,6 +74,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         here.model("plain", template=PLAIN)
         here.model("tools", template=TOOLS)
         here.model("thinking", template=THINKING)
+        here.native("native")
         yield here
 
 
@@ -186,12 +187,13 @@ async def test_an_asynchronous_stream_is_read(here: Place) -> None:
         assert text_of([chunk async for chunk in stream]) == "Hello there"
 
 
-def test_b068_a_stream_finishes_once_and_says_nothing_before(here: Place, client: OpenAI) -> None:
+@pytest.mark.parametrize("model", ["plain", "native"])
+def test_b068_a_stream_finishes_once_and_says_nothing_before(here: Place, client: OpenAI, model: str) -> None:
     here.says(["a", "b", "c"])
-    assert finishes(streamed(client, "plain")) == [None, None, None, "stop"]
+    assert finishes(streamed(client, model)) == [None, None, None, "stop"]
 
 
-@pytest.mark.parametrize("model", ["plain", "tools", "thinking"])
+@pytest.mark.parametrize("model", ["plain", "tools", "thinking", "native"])
 def test_b069_usage_comes_last_and_is_real(here: Place, client: OpenAI, model: str) -> None:
     here.says(["a", "b", "c"])
     chunks = streamed(client, model, stream_options={"include_usage": True})
@@ -659,6 +661,14 @@ def test_b016_vectors_are_the_same_in_both_forms(real_client: OpenAI, real_daemo
     assert len(by_default) == len(packed) // 4
     with pytest.raises(BadRequestError, match="Supported values"):
         vectors("hex")
+
+
+@pytest.mark.parametrize("texts", ["", " ", ["", "tin"]])
+def test_b017_blank_texts_have_vectors(real_client: OpenAI, texts: Any) -> None:
+    reply = real_client.embeddings.create(model=EMBEDDING_MODEL, input=texts, encoding_format="float")
+    assert all(len(entry.embedding) == 384 for entry in reply.data)
+    with pytest.raises(BadRequestError, match="invalid input"):
+        real_client.embeddings.create(model=EMBEDDING_MODEL, input=[])
 
 
 def test_token_ids_of_the_model_are_embedded_as_their_text(real_client: OpenAI) -> None:
