@@ -30,7 +30,7 @@ class StoreDamaged(OrchestratorError):
     """Something in the store is not as it should be."""
 
     def __init__(self, count: int, *, repairing: bool) -> None:
-        super().__init__(f"{_things(count, 'part')} of models {'is' if count == 1 else 'are'} damaged")
+        super().__init__(f"the store is damaged in {_counted(count, 'place')}")
         self.hint = (
             f"what cannot be fetched has to be created again, or removed with `{PROGRAM} rm`"
             if repairing
@@ -46,7 +46,7 @@ def prune(*, dry_run: bool = False, yes: bool = False) -> None:
         if dry_run or not found["files"] or not (yes or _confirmed()):
             return
         removed = native.prune(dry_run=False)
-    print(f"removed {_things(len(removed['files']), 'thing')}, {format_bytes(removed['size'])}")
+    print(f"removed {_counted(len(removed['files']), 'item')}, {format_bytes(removed['size'])}")
 
 
 def verify(model: str = "", *, insecure: bool = False, repair: bool = False) -> None:
@@ -70,21 +70,19 @@ def verify(model: str = "", *, insecure: bool = False, repair: bool = False) -> 
         print(_described(damage))
     if left := sum(not damage.get("repaired") for damage in damages):
         raise StoreDamaged(left, repairing=repair)
-    print(
-        f"{_things(last.get('blobs', 0), 'part')} of models, {format_bytes(last.get('size', 0))}: all right"
-    )
+    print(f"{_counted(last.get('blobs', 0), 'blob')}, {format_bytes(last.get('size', 0))}: all right")
 
 
 def _show(found: PruneReply) -> None:
     now = time.time()
     if found["files"]:
         print(table(HEADER, [_row(file, now) for file in found["files"]]), end="")
-        print(f"\n{_things(len(found['files']), 'thing')}, {format_bytes(found['size'])} in all")
+        print(f"\n{_counted(len(found['files']), 'item')}, {format_bytes(found['size'])} in all")
     else:
         print("there is nothing to remove")
     if spared := found.get("spared"):
         print(
-            f"{_things(len(spared), 'thing')} of {format_bytes(found.get('spared_size', 0))} "
+            f"{_counted(len(spared), 'item')} of {format_bytes(found.get('spared_size', 0))} "
             "will stay for now, being younger than an hour"
         )
 
@@ -113,5 +111,5 @@ def _described(damage: Damage) -> str:
     return f"{damage['problem']}: {damage['name']} of {models}: {damage['reason']}{outcome}"
 
 
-def _things(count: int, noun: str) -> str:
+def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

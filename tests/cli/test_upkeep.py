@@ -40,15 +40,15 @@ def test_what_would_go_is_shown(orch: Orch, server: NativeServer) -> None:
     assert row.split("    ")[:3] == ["6a0746a1ec1a", "interrupted download", "1.5 GB"]
     assert rest == [
         "",
-        "1 thing, 1.5 GB in all",
-        "1 thing of 512 B will stay for now, being younger than an hour",
+        "1 item, 1.5 GB in all",
+        "1 item of 512 B will stay for now, being younger than an hour",
     ]
     assert server.asked("POST /api/prune") == [{"dry_run": True}]
 
 
 def test_yes_removes_without_a_question(orch: Orch, server: NativeServer) -> None:
     server.says("POST /api/prune", FOUND)
-    assert orch("prune", "--yes").out.endswith("\nremoved 1 thing, 1.5 GB\n")
+    assert orch("prune", "--yes").out.endswith("\nremoved 1 item, 1.5 GB\n")
     assert server.asked("POST /api/prune") == [{"dry_run": True}, {"dry_run": False}]
 
 
@@ -93,7 +93,7 @@ def test_a_whole_store_is_all_right(orch: Orch, server: NativeServer) -> None:
     )
     printed = orch("verify")
     assert printed.status == 0
-    assert printed.out == "1 part of models, 3 B: all right\n"
+    assert printed.out == "1 blob, 3 B: all right\n"
     assert printed.err.startswith("verifying 6a0746a1ec1a: 100% ▕")
     assert server.asked("POST /api/verify") == [{"model": "", "repair": False, "insecure": False}]
 
@@ -102,7 +102,7 @@ def test_damage_is_told_and_is_a_failure(orch: Orch, server: NativeServer) -> No
     server.says("POST /api/verify", {"status": "damaged", "blobs": 2, "size": 3, "damages": [DAMAGE]})
     printed = orch("verify", "owl")
     assert printed.out == f"damaged: {DIGEST} of owl:latest, fox:latest: it has 2 bytes instead of 3\n"
-    assert (printed.status, printed.err.strip()) == (1, "Error: 1 part of models is damaged")
+    assert (printed.status, printed.err.strip()) == (1, "Error: the store is damaged in 1 place")
     assert server.asked("POST /api/verify")[0]["model"] == "owl"
 
 
