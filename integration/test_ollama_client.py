@@ -1,7 +1,8 @@
-"""The Python package ``ollama``, unchanged, against a daemon with a real engine and real models."""
+"""The Python package ``ollama``, unchanged: over a scripted engine, and over a real one with real models."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Iterator
@@ -12,6 +13,7 @@ import pytest
 from ollama import AsyncClient, Client, Message, ResponseError
 from pydantic import BaseModel, Field
 
+from integration.cases.place import PLAIN, THINKING, TOOLS, Place, completion, place
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 
 pytestmark = pytest.mark.timeout(180)  # a real engine, on whatever the machine has left
@@ -263,6 +265,134 @@ def test_progress_of_a_creation_is_streamed(client: Client) -> None:
     client.delete("brief")
     assert statuses[-1] == "success"
     assert len(statuses) > 1
+
+
+# ---- tools and thoughts, over a scripted engine ----
+
+CALL = '<tool_call>{"name": "find", "arguments": {"pattern": "*.txt", "depth": 2}}</tool_call>'
+
+
+def find(pattern: str, depth: int = 1) -> str:
+    """Find files.
+
+    Args:
+        pattern: What their names look like.
+        depth: How far down to look.
+
+    Returns:
+        Their names.
+    """
+    return f"{pattern} at {depth}: a.txt"
+
+
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A daemon over a scripted engine, with one model for each way of answering."""
+    with place(tmp_path_factory.mktemp("ollama")) as here:
+        here.model("plain", template=PLAIN)
+        here.model("tools", template=TOOLS)
+        here.model("thinking", template=THINKING)
+        yield here
+
+
+@pytest.fixture
+def here(scripted: Place) -> Place:
+    scripted.script()
+    return scripted
+
+
+@pytest.fixture
+def scripted_client(scripted: Place) -> Iterator[Client]:
+    with closing(Client(f"http://{scripted.server.address}")) as client:
+        yield client
+
+
+@pytest.fixture
+async def scripted_async_client(scripted: Place) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient(f"http://{scripted.server.address}") as client:
+        yield client
+
+
+def calls_a_tool(here: Place) -> None:
+    replies = (["Let me look. ", CALL], ["a.txt it is."])
+    here.script(answers={"/completion": [{"sse": list(completion(reply))} for reply in replies]})
+
+
+def results(message: Message) -> list[Message]:
+    """What the tools that a message calls have to say."""
+    return [
+        Message(
+            role="tool",
+            tool_name=call.function.name,
+            content=find(**call.function.arguments),
+        )
+        for call in message.tool_calls or ()
+    ]
+
+
+def test_a_function_is_a_tool(here: Place, scripted_client: Client) -> None:
+    calls_a_tool(here)
+    messages = [Message(role="user", content="Which files?")]
+    first = scripted_client.chat("tools", messages, tools=[find]).message
+    assert first.content == "Let me look. "
+    messages += [first, *results(first)]
+    assert scripted_client.chat("tools", messages, tools=[find]).message.content == "a.txt it is."
+    asked, told = here.calls("/completion")
+    assert "How far down to look" in asked["prompt"]
+    assert told["prompt"].endswith("<|tool|>*.txt at 2: a.txt\n<|assistant|>")
+
+
+async def test_tools_work_asynchronously_and_in_streams(
+    here: Place, scripted_async_client: AsyncClient
+) -> None:
+    calls_a_tool(here)
+    messages = [Message(role="user", content="Which files?")]
+    stream = await scripted_async_client.chat("tools", messages, tools=[find], stream=True)
+    parts = [part.message async for part in stream]
+    assert "".join(part.content or "" for part in parts) == "Let me look. "
+    [calling] = [part for part in parts if part.tool_calls]
+    messages += [calling, *results(calling)]
+    reply = await scripted_async_client.chat("tools", messages, tools=[find])
+    assert reply.message.content == "a.txt it is."
+
+
+def test_thoughts_stand_apart(here: Place, scripted_client: Client) -> None:
+    here.says(["<think>hm", "</think>", "Yes."])
+    message = scripted_client.chat("thinking", QUESTION, think=True).message
+    assert (message.thinking, message.content) == ("hm", "Yes.")
+    parts = [part.message for part in scripted_client.chat("thinking", QUESTION, think="high", stream=True)]
+    assert "".join(part.thinking or "" for part in parts) == "hm"
+    assert "".join(part.content or "" for part in parts) == "Yes."
+    generated = scripted_client.generate("thinking", "x", think=True)
+    assert (generated.thinking, generated.response) == ("hm", "Yes.")
+
+
+async def test_asynchronous_calls_run_side_by_side(here: Place, scripted_async_client: AsyncClient) -> None:
+    here.says(["Yes."])
+    asked = [scripted_async_client.generate("plain", f"{number}") for number in range(5)]
+    assert [reply.response for reply in await asyncio.gather(*asked)] == ["Yes."] * 5
+    prompts = {call["prompt"] for call in here.calls("/completion")}
+    assert len(prompts) == 5
+
+
+async def test_models_are_managed_asynchronously(scripted_async_client: AsyncClient) -> None:
+    client = scripted_async_client
+    made = await client.create("made", from_="plain", system="Be brief.")
+    assert made.status == "success"
+    await client.copy("made", "copied")
+    assert "Be brief." in ((await client.show("copied")).modelfile or "")
+    names = {model.model for model in (await client.list()).models}
+    assert {"made:latest", "copied:latest"} <= names
+    for name in ("made", "copied"):
+        assert (await client.delete(name)).status == "success"
+
+
+def test_a_failure_in_a_stream_is_raised(here: Place, scripted_client: Client) -> None:
+    first, *_ = completion(["One"])
+    broken = {"error": {"code": 500, "message": "mid", "type": "server_error"}}
+    here.script(answers={"/completion": [{"sse": [first, broken]}]})
+    with pytest.raises(ResponseError, match="mid"):
+        list(scripted_client.chat("plain", QUESTION, stream=True))
 
 
 # ---- refusals ----
