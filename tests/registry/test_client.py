@@ -194,7 +194,7 @@ async def test_a_redirect_to_another_host_takes_no_credentials_along(
     ("name", "text"),
     [
         ("127.0.0.1:9/ns/m", "dial tcp 127.0.0.1:9: connect: connection refused"),
-        ("nowhere.invalid/ns/m", "lookup nowhere.invalid: no such host"),
+        ("nowhere.invalid/ns/m", "dial tcp: lookup nowhere.invalid: no such host"),
     ],
 )
 async def test_why_there_is_no_way_is_told_as_go_tells_it(
