@@ -52,6 +52,7 @@ class PartialFile:
         self._sizes = sizes
         self._prefix = PrefixHash()
         self._data = -1
+        self._is_ours = False
 
     def open(self) -> None:
         """Go on with what is there, if it fits. Raises ``StoreError``; ``DiskFull`` before the first byte."""
@@ -59,6 +60,7 @@ class PartialFile:
         with self._translated("open"):
             self._data = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
             self._lock()
+            self._is_ours = True
             self._set_up()
 
     @property
@@ -116,14 +118,14 @@ class PartialFile:
 
     def keep(self) -> None:
         """Leave what was fetched for a later download; nothing is not worth keeping."""
-        if self._data >= 0 and not self.completed_bytes:
+        if self._is_ours and not self.completed_bytes:
             self.discard()
         self.close()
 
     def close(self) -> None:
         """Leave the files as they are."""
         descriptors = [*self._states.values(), *([self._data] if self._data >= 0 else [])]
-        self._states, self._data = {}, -1
+        self._states, self._data, self._is_ours = {}, -1, False
         for descriptor in descriptors:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
@@ -140,11 +142,11 @@ class PartialFile:
 
     def _set_up(self) -> None:
         found = os.fstat(self._data)
-        parts = self._read_states() if found.st_size == self.total_bytes else []
-        self._check_space(found.st_blocks * 512 if parts else 0)
-        if parts:
-            self.parts = parts
-            self.is_resumed = any(part.completed for part in parts)
+        if found.st_size == self.total_bytes:
+            self.parts = self._read_states()
+        self.is_resumed = any(part.completed for part in self.parts)
+        self._check_space(found.st_blocks * 512 if self.parts else 0)
+        if self.parts:
             return
         self._remove_states()
         os.ftruncate(self._data, 0)
