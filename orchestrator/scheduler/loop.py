@@ -22,7 +22,7 @@ from orchestrator.domain.durations import SECOND_NS, KeepAlive
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.errors import EngineRefused, OrchestratorError, RequestCanceled, RunnerFailed
 from orchestrator.process.cleanup import to_the_end
-from orchestrator.runners.base import Engine, RunnerProcess
+from orchestrator.runners.base import Engine, LoadOrder, RunnerProcess
 from orchestrator.runners.out_of_memory import says_out_of_memory
 from orchestrator.scheduler.decide import decide
 from orchestrator.scheduler.effects import (
@@ -317,7 +317,7 @@ class Scheduler:
         """Start a process and watch it to its end."""
         key, serial, since = effect.key, effect.serial, _now()
         try:
-            process = await self._engine.load(effect.order)
+            process = await self._loaded(effect.order)
         except OrchestratorError as error:
             del self._starts[serial]
             seconds = (_now() - since) / SECOND_NS
@@ -335,6 +335,16 @@ class Scheduler:
         if isinstance(self._world.runners.get(key), Ready):
             logger.warning("runner ended by itself", extra={"key": key, "last_words": last_words})
         self._happen(Exited(_now(), key, serial))
+
+    async def _loaded(self, order: LoadOrder) -> RunnerProcess:
+        """The process of a new runner. Raises ``OrchestratorError`` and nothing else: one load is at stake."""
+        try:
+            return await self._engine.load(order)
+        except OrchestratorError:
+            raise
+        except Exception as error:
+            logger.exception("loading failed by a fault of ours", extra={"model": order.spec.files.name})
+            raise RunnerFailed(f"the model could not be loaded: {error!r}") from error
 
     def _start_over(self, key: str, serial: int) -> None:
         """A start has come to its end; one that has not said how was given up, perhaps before it began."""

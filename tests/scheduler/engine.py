@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from orchestrator.domain.chunks import Item
 from orchestrator.domain.devices import Device, SystemMemory
 from orchestrator.domain.loads import LoadSpec
-from orchestrator.errors import RunnerFailed
 from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, LoadOrder, MemoryUse, Ranking
 from orchestrator.scheduler.effects import Reason
 
@@ -93,7 +92,7 @@ class Load:
     """A start in progress; the test says how it ends."""
 
     order: LoadOrder
-    outcome: asyncio.Future[ScriptedProcess | RunnerFailed]
+    outcome: asyncio.Future[ScriptedProcess | Exception]
     reaped: bool = False
 
     @property
@@ -121,11 +120,11 @@ class ScriptedEngine:
         except asyncio.CancelledError:
             load.reaped = True
             raise
-        if isinstance(outcome, RunnerFailed):
+        if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    def finish(self, load: Load, error: RunnerFailed | None = None) -> None:
+    def finish(self, load: Load, error: Exception | None = None) -> None:
         """End a start, well or badly."""
         if error is not None:
             load.outcome.set_result(error)

@@ -276,6 +276,18 @@ async def test_a_client_that_leaves_as_its_load_fails_is_no_trouble() -> None:
 # crashes and failures
 
 
+@pytest.mark.parametrize("error", [ValueError("no such form"), OSError("disk gone")])
+async def test_a_fault_of_ours_in_one_load_fails_that_load_alone(error: Exception) -> None:
+    async with house(held=True) as here:
+        asking = asyncio.create_task(here.use(RED))
+        here.engine.finish(await here.engine.asked.get(), error)
+        with pytest.raises(RunnerFailed, match="could not be loaded"):
+            await asking
+        asking = asyncio.create_task(here.use(BLUE))
+        here.engine.finish(await here.engine.asked.get())
+        await asking
+
+
 async def test_a_runner_that_dies_is_forgotten_at_once_and_started_afresh() -> None:
     async with house() as here:
         await here.use(RED)
