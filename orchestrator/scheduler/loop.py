@@ -337,7 +337,7 @@ class Scheduler:
         self._happen(Exited(_now(), key, serial))
 
     async def _loaded(self, order: LoadOrder) -> RunnerProcess:
-        """The process of a new runner. Raises ``OrchestratorError`` and nothing else: one load is at stake."""
+        """The process of a new runner. Raises ``OrchestratorError`` and nothing else."""
         try:
             return await self._engine.load(order)
         except OrchestratorError:
