@@ -74,7 +74,12 @@ def _smol(daemon: Daemon) -> None:
     """There is a model ``smol``, made of a small real one."""
     with closing(Client(f"http://{daemon.server.address}")) as client:
         digest = client.create_blob(smollm2())
-        assert client.create("smol", files={"smol.gguf": digest}, system="Be brief.").status == "success"
+        assert (
+            client.create(
+                "smol", files={"smol.gguf": digest}, system="Be brief.", parameters={"num_predict": 8}
+            ).status
+            == "success"
+        )
 
 
 @pytest.fixture
