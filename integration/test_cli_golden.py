@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.runners.engines import EngineKind
 from tests.cli_replay import commands, sessions
 from tests.cli_replay.world import Case, World, running_world
+from tests.engine_choice import CHOSEN
 from tests.golden_records import records
 
-WAITING = {
-    r"create-quantize": "a llama-quantize, which the embedded engine has not",
-}
-"""Patterns of cases that need what is not there yet → what that is. Emptied as it comes."""
+EMBEDDED = {r"create-quantize": "a llama-quantize comes with a native engine"}
+"""Patterns of cases that only the native engine can do → why."""
 
 
 def _parameters(path: str) -> list[Any]:
@@ -23,7 +23,8 @@ def _parameters(path: str) -> list[Any]:
 
 
 def _marks(case: Case) -> list[pytest.MarkDecorator]:
-    reasons = (why for pattern, why in WAITING.items() if re.fullmatch(pattern, case["id"]))
+    known = EMBEDDED if CHOSEN is EngineKind.EMBEDDED else {}
+    reasons = (why for pattern, why in known.items() if re.fullmatch(pattern, case["id"]))
     return [pytest.mark.skip(reason=reason) for reason in reasons]
 
 
