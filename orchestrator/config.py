@@ -237,13 +237,6 @@ class Config:
         "The longest body of a request, uploads of blobs excepted",
         shown="1GiB",
     )
-    stop_grace: timedelta = setting(
-        "ORCH_STOP_GRACE",
-        env.PERIOD,
-        timedelta(seconds=5),
-        "How long an engine may take to leave",
-        shown="5s",
-    )
     sse_ping: timedelta | None = setting(
         "ORCH_SSE_PING",
         env.TIMEOUT,

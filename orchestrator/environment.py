@@ -80,13 +80,6 @@ def _timeout(text: str) -> timedelta | None:
     return None if limit.is_zero or limit.is_forever else timedelta(microseconds=limit.ns / 1000)
 
 
-def _period(text: str) -> timedelta:
-    period = _timeout(text)
-    if period is None:
-        raise Unusable
-    return period
-
-
 def _debug(text: str) -> int:
     if text in ("1", "t", "T", "true", "TRUE", "True"):
         return -4
@@ -123,7 +116,6 @@ UINT = Kind("whole number", "a whole number, 0 or more", _uint)
 SIZE = Kind("size", "bytes, or a number with a unit such as 512MiB or 2GiB", _size)
 KEEP_ALIVE = Kind("duration", "a duration such as 30s, 5m or 1h30m, or whole seconds", _keep_alive)
 TIMEOUT = Kind("duration", "a duration such as 30s, 5m or 1h30m, or whole seconds", _timeout)
-PERIOD = Kind("duration", "a duration above 0 such as 500ms or 10s, or whole seconds", _period)
 LEVEL = Kind("boolean or level", "true, false, or a whole number", _debug)
 ADDRESS = Kind("address", "[scheme://]host[:port], the port from 0 to 65535", _address)
 TEXT = Kind("text", "any text", str)

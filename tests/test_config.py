@@ -55,7 +55,6 @@ def test_an_empty_environment_gives_the_defaults() -> None:
     assert config.remotes == ("ollama.com",)
     assert config.max_body == 1 << 30
     assert config.context_overflow == "truncate"
-    assert config.stop_grace == timedelta(seconds=5)
     assert config.keep_alive_max.is_forever
     assert config.llama_server is None
     assert not config.problems
@@ -70,7 +69,6 @@ def test_an_empty_environment_gives_the_defaults() -> None:
         ({"ORCH_MAX_BODY": "512MiB"}, "max_body", 512 << 20),
         ({"ORCH_MAX_BODY": "2 gb"}, "max_body", 2 << 30),
         ({"ORCH_MAX_BODY": "1000"}, "max_body", 1000),
-        ({"ORCH_STOP_GRACE": "500ms"}, "stop_grace", timedelta(milliseconds=500)),
         ({"ORCH_CHECK_MEMORY": "0"}, "check_memory", False),
         ({"ORCH_LOG_FORMAT": "JSON"}, "log_format", "json"),
         ({"ORCH_RUN_DIR": "/run/orch"}, "run_dir", Path("/run/orch")),
@@ -103,7 +101,6 @@ CACHE_TYPES = "f32, f16, bf16, q8_0, q4_0, q4_1, iq4_nl, q5_0, q5_1"
         ("OLLAMA_DEBUG", "yes", "true, false, or a whole number", "0"),
         ("OLLAMA_KV_CACHE_TYPE", "q9", CACHE_TYPES, "none"),
         ("ORCH_KEEP_ALIVE_MAX", "1d", DURATION, "no limit"),
-        ("ORCH_STOP_GRACE", "-1", "a duration above 0 such as 500ms or 10s, or whole seconds", "5s"),
         ("ORCH_CONTEXT_OVERFLOW", "cut", "truncate or error", "truncate"),
         ("ORCH_MAX_BODY", "big", "bytes, or a number with a unit such as 512MiB or 2GiB", "1073741824"),
     ],

@@ -38,7 +38,6 @@ def test_a_text_is_read_as_its_kind(kind: Kind[Any], text: str, value: Any) -> N
         (env.UINT, "٣"),
         (env.SIZE, "1.5GiB"),
         (env.KEEP_ALIVE, "1d"),
-        (env.PERIOD, "0"),
         (env.LEVEL, "yes"),
         (env.LOG_FORMAT, "xml"),
     ],
