@@ -22,6 +22,8 @@ from orchestrator.compat.source import Source
 from orchestrator.files.gguf import DEFAULT_ALIGNMENT, TensorInfo
 
 _ARCHITECTURE = "general.architecture"
+_OF_VIEWS = ("orch.view.", "orch.overlay.")
+"""Keys that say where the data of a view is: those of a view itself say nothing about a view of it."""
 
 
 class Draft:
@@ -34,7 +36,9 @@ class Draft:
         self.source = source
         self.architecture = source.architecture
         self._metadata: dict[str, Value] = {
-            key: Kept(_value_span(key, span)) for key, span in source.header.spans.items()
+            key: Kept(_value_span(key, span))
+            for key, span in source.header.spans.items()
+            if not key.startswith(_OF_VIEWS)
         }
         self._tensors = {name: kept(tensor) for name, tensor in source.tensors.items()}
 

@@ -103,3 +103,13 @@ def test_an_overlay_tells_where_each_tensor_stands(tmp_path: Path) -> None:
     assert metadata["orch.overlay.source_bytes"] == 9999
     assert metadata["orch.overlay.files"] == (1, 0, 1)
     assert metadata["orch.overlay.offsets"] == (640, len(layout.head), 4096)
+
+
+def test_a_view_of_a_view_has_each_key_once(by_id: dict[str, Pair], tmp_path: Path) -> None:
+    published = by_id["olmo3"].published.with_keys({"orch.view.filler": "x", "orch.overlay.source": "y"})
+    blob = tmp_path / "sha256-1"
+    blob.write_bytes(published.gguf())
+    plan = plan_view(Source.read(blob))
+    assert plan is not None
+    assert plan.text is not None
+    assert not [key for key in plan.text.metadata if key.startswith("orch.")]
