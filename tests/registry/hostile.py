@@ -64,6 +64,9 @@ class Reply:
     """Bytes of the body after which the connection is closed."""
     stall_after: int | None = None
     """Bytes of the body after which nothing comes any more."""
+    gate: asyncio.Event | None = None
+    """Until it is set, nothing comes after ``gate_after`` bytes of the body."""
+    gate_after: int = 0
     reset: bool = False
     """A cut is a reset of the connection."""
     endless: bool = False
@@ -199,7 +202,12 @@ class Registry:
             return True
         body = reply.body if reply.cut_after is None else reply.body[: reply.cut_after]
         body = body if reply.stall_after is None else body[: reply.stall_after]
-        await self._send_body(writer, request, body, reply.bytes_per_second or self.bytes_per_second)
+        bytes_per_second = reply.bytes_per_second or self.bytes_per_second
+        if reply.gate is not None:
+            await self._send_body(writer, request, body[: reply.gate_after], bytes_per_second)
+            await reply.gate.wait()
+            body = body[reply.gate_after :]
+        await self._send_body(writer, request, body, bytes_per_second)
         while reply.endless:
             await self._send_body(writer, request, body, 0)
         if reply.stall_after is not None:
@@ -265,6 +273,11 @@ def cuts(size: int, *, reset: bool = False) -> Fault:
 def stalls(size: int) -> Fault:
     """Nothing comes after ``size`` bytes of the body."""
     return lambda _request, reply: replace(reply, stall_after=size)
+
+
+def waits(gate: asyncio.Event, size: int) -> Fault:
+    """Nothing comes after ``size`` bytes of the body until the gate is open."""
+    return lambda _request, reply: replace(reply, gate=gate, gate_after=size)
 
 
 def lies_about_length(by: int) -> Fault:
