@@ -30,13 +30,19 @@ async def progress_reply(request: web.Request, steps: Steps, *, stream: bool) ->
     """Each step on a line of its own, or only the last one when the client wants no stream."""
     async with aclosing(steps):
         try:
-            if not stream:
-                *_, last = [step async for step in steps]
-                return json_reply(_record(last), content_type=PLAIN_JSON)
             first = await anext(steps)
+            if not stream:
+                return json_reply(_record(await _last(first, steps)), content_type=PLAIN_JSON)
         except OrchestratorError as error:
             return NATIVE.reply(error, content_type=PLAIN_JSON)
         return await _streamed(request, first, steps)
+
+
+async def _last(first: Step, steps: Steps) -> Step:
+    last = first
+    async for step in steps:
+        last = step
+    return last
 
 
 async def _streamed(request: web.Request, first: Step, steps: Steps) -> web.StreamResponse:
