@@ -77,20 +77,13 @@ def _reason(patterns: Mapping[str, str], record: Record) -> str:
 
 
 def _reload_for_a_smaller_window(record: Record) -> str:
-    """The reason to differ if the recorded server started a model anew for nothing else.
-
-    An embedding model's batch follows from its window, so it is another start.
-    """
+    """The reason to differ if the recorded server started a model anew for nothing else."""
     before: list[str] = []
     for step in record["steps"]:
         starts = [launch["argv"] for launch in step.get("launches", ())]
         if before and starts and "num_ctx" in json.dumps([step.get("request"), step.get("parallel")]):
             after = starts[0]
-            if (
-                "--embedding" not in after
-                and _without_window(before) == _without_window(after)
-                and _window(after) < _window(before)
-            ):
+            if _without_window(before) == _without_window(after) and _window(after) < _window(before):
                 return SMALLER_WINDOW
         before = starts[-1] if starts else before
     return ""

@@ -57,16 +57,23 @@ def _same_files(one: ModelFiles, other: ModelFiles) -> bool:
 def _options_suit(wanted: LoadSpec, loaded: LoadSpec, mmap_auto: bool) -> bool:
     wish, fact = wanted.options, loaded.options
     both_ctx_auto = wanted.ctx_auto and loaded.ctx_auto
-    both_batch_auto = wanted.batch_auto and loaded.batch_auto
     return (
         (both_ctx_auto or _window(wanted) <= fact.num_ctx)
-        and (both_batch_auto or wish.num_batch == fact.num_batch)
+        and _batch_suits(wanted, loaded)
         and (wish.num_gpu < 0 or wish.num_gpu == fact.num_gpu)
         and wish.main_gpu == fact.main_gpu
         and (wish.use_mmap == fact.use_mmap or (mmap_auto and wish.use_mmap is None))
         and wish.num_thread == fact.num_thread
         and wish.draft_num_predict == fact.draft_num_predict
     )
+
+
+def _batch_suits(wanted: LoadSpec, loaded: LoadSpec) -> bool:
+    """Whether the batch that is there does. An embedding model's follows its window, so more will do."""
+    wish, fact = wanted.options.num_batch, loaded.options.num_batch
+    if "embedding" in wanted.files.capabilities:
+        return wish <= fact
+    return wish == fact or (wanted.batch_auto and loaded.batch_auto)
 
 
 def _window(spec: LoadSpec) -> int:

@@ -37,6 +37,7 @@ DIFFERENT = {
     "sequences/reload-none-to-num_ctx=2048": SMALLER_WINDOW,
     "sequences/reload-params-ctx": SMALLER_WINDOW,
     "sequences/max1-reload": SMALLER_WINDOW,
+    "sequences/reload-embed-long-auto": SMALLER_WINDOW,
     "sequences/gpu-24g-auto-ctx-explicit": SMALLER_WINDOW,
     "sequences/evict-recency-ignored": "among equal keep-alives the least recently used leaves",
 }

@@ -17,6 +17,17 @@ def in_force(asked: LoadSpec, **options: Any) -> LoadSpec:
     return replace(asked, options=replace(asked.options, **(derived | options)))
 
 
+@pytest.mark.parametrize(
+    ("loaded", "wanted", "expected"), [(2048, 512, True), (512, 512, True), (512, 2048, False)]
+)
+def test_an_embedding_model_with_a_larger_batch_serves_a_smaller_window(
+    loaded: int, wanted: int, expected: bool
+) -> None:
+    files = {"capabilities": frozenset({"embedding"})}
+    first, second = (a_spec(num_ctx=size, num_batch=size, files=files) for size in (loaded, wanted))
+    assert reused(first, second) is expected
+
+
 def reused(first: LoadSpec, second: LoadSpec, **chosen: Any) -> bool:
     """Whether a runner loaded on a CPU for ``first`` serves ``second``."""
     loaded = in_force(first, **chosen)
