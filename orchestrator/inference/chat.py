@@ -21,7 +21,7 @@ from orchestrator.inference.path import choose_path
 from orchestrator.inference.prepare import load_spec, settled_think
 from orchestrator.inference.rendered import rendered_chat
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
-from orchestrator.inference.service import Inference, check_top_logprobs, refuse_replaced, window
+from orchestrator.inference.service import Inference, check_top_logprobs, held_to_window, refuse_replaced
 from orchestrator.inference.single_call import single_call
 from orchestrator.inference.turn import Prepared, Turn
 from orchestrator.scheduler.lease import Lease
@@ -83,7 +83,7 @@ async def turn_of(
             model=model,
             path=path,
             think=path.settled_think(think),
-            options=replace(spec.options, num_ctx=window(spec, lease.spec)),
+            options=held_to_window(spec, lease.spec),
             runner=lease.runner,
             shift=spec.shift,
             narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
@@ -101,7 +101,7 @@ async def prepared_answer(turn: Turn, request: ChatRequest) -> Prepared:
 def _with_chosen_tools(request: ChatRequest) -> ChatRequest:
     """``request``, without tools if none may be called. Raises ``InvalidToolChoice``."""
     may_be_called = request.tool_choice.callable_tools(request.tools)
-    return request if may_be_called else replace(request, tools=())
+    return request if may_be_called or not request.tools else replace(request, tools=())
 
 
 def _checked(model: Model, request: ChatRequest) -> Think | None:

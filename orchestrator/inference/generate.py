@@ -29,9 +29,9 @@ from orchestrator.inference.reply import Generation, Overflow, RenderedPrompt, R
 from orchestrator.inference.service import (
     Inference,
     check_top_logprobs,
+    held_to_window,
     refuse_replaced,
     wanted_logprobs,
-    window,
 )
 from orchestrator.inference.strict import in_accepted_form
 from orchestrator.inference.turn import Answer, Turn
@@ -73,7 +73,7 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
             model=model,
             path=path,
             think=path.settled_think(think),
-            options=replace(spec.options, num_ctx=window(spec, lease.spec)),
+            options=held_to_window(spec, lease.spec),
             runner=lease.runner,
             shift=spec.shift,
             narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,

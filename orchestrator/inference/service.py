@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from orchestrator.domain.chunks import Done, Item, Usage
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.domain.names import InvalidName, ModelName, ModelReference, Source
+from orchestrator.domain.options import Options
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.errors import NotFound, OrchestratorError
 from orchestrator.inference.errors import (
@@ -132,3 +133,9 @@ def refuse_replaced(model: Model) -> None:
 def window(spec: LoadSpec, loaded: LoadSpec) -> int:
     """Tokens a request may use: what it asked for, or less if the running process has less."""
     return min(spec.options.num_ctx, loaded.options.num_ctx)
+
+
+def held_to_window(spec: LoadSpec, loaded: LoadSpec) -> Options:
+    """The options of a request, its window being the one that ``window`` tells."""
+    num_ctx = window(spec, loaded)
+    return spec.options if num_ctx == spec.options.num_ctx else replace(spec.options, num_ctx=num_ctx)
