@@ -53,7 +53,7 @@ def weights(home: Path, server: Server) -> Path:
     answer = server.send({"method": "POST", "path": "/api/show", "json": {"model": "made"}})
     match = re.search(r"^FROM (\S+)$", answer.body["modelfile"], re.MULTILINE)
     assert match
-    return Path(match[1])
+    return Path(match[1].replace("$MODELS", str(home / "models")))
 
 
 @pytest.mark.parametrize("record", cases("convert/quantize.jsonl"))
