@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.pull [size in MB]
 
-The registry sends files with ``sendfile``, so that it is as quick as the machine allows. Each time is the best
+The registry sends files with ``sendfile``, so it is as quick as the machine allows. Each time is the best
 of three, for other work on the machine only ever makes it worse.
 """
 
