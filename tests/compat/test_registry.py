@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,28 @@ def test_a_stock_model_needs_no_view(pair: Pair, tmp_path: Path) -> None:
         blob = tmp_path / "blob"
         blob.write_bytes(model.gguf())
         assert plan_view(Source.read(blob)) is None
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.id)
+def test_what_has_no_layers_is_left_to_the_engine(pair: Pair, tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    blob.write_bytes(pair.published.without_tensors(lambda name: "blk." in name).gguf())
+    assert plan_view(Source.read(blob)) is None
+
+
+def test_other_models_are_left_as_they_are(tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    blob.write_bytes(PAIRS[0].published.called("never-heard-of").gguf())
+    assert plan_view(Source.read(blob)) is None
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.id)
+def test_plans_are_made_of_the_header_alone(pair: Pair, tmp_path: Path) -> None:
+    """Tensors may be anything: only their names, types and shapes count."""
+    tensors = {name: replace(t, data=bytes(len(t.bytes))) for name, t in pair.published.tensors.items()}
+    plans = []
+    for model in (pair.published, replace(pair.published, tensors=tensors)):
+        blob = tmp_path / "blob"
+        blob.write_bytes(model.gguf())
+        plans.append(plan_view(Source.read(blob)))
+    assert plans[0] == plans[1]
