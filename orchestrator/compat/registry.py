@@ -12,6 +12,7 @@ from orchestrator.compat.draft import Draft
 from orchestrator.compat.families.base import Family
 from orchestrator.compat.plan import FilePlan, ViewPlan
 from orchestrator.compat.source import Source
+from orchestrator.domain.loads import ModelFacts
 
 RULES_VERSION = 1
 """Goes up when a family plans anything else than before, so that old views are made anew."""
@@ -43,7 +44,14 @@ _MODULES: Mapping[str, str] = {
 }
 """Architecture → module of ``families``, whose ``FAMILIES`` has it."""
 
-ARCHITECTURES = frozenset(_MODULES)
+_END_OF_TEXT_OF_LLAMA_3 = 128001
+
+
+def may_need_view(facts: ModelFacts) -> bool:
+    """Whether the weights must be looked at: what is known of them already rules most files out."""
+    if facts.architecture == "llama":  # so many are called that, and hardly one of them needs anything
+        return facts.tokenizer_pre in ("", "default") or facts.eos_id == _END_OF_TEXT_OF_LLAMA_3
+    return facts.architecture in _MODULES
 
 
 def plan_view(source: Source) -> ViewPlan | None:

@@ -28,7 +28,7 @@ from tempfile import mkdtemp
 from orchestrator.compat.errors import CannotTranslate, IncompatibleModel
 from orchestrator.compat.layout import FileLayout, overlay_layout, own_layout
 from orchestrator.compat.plan import FilePlan, ViewPlan
-from orchestrator.compat.registry import ARCHITECTURES, RULES_VERSION, plan_view
+from orchestrator.compat.registry import RULES_VERSION, may_need_view, plan_view
 from orchestrator.compat.source import Source
 from orchestrator.compat.writer import SourceFile, opened, write_file
 from orchestrator.domain.loads import ModelFiles
@@ -87,7 +87,7 @@ class Views:
                 stop.set()
 
     def _prepared(self, files: ModelFiles, stop: threading.Event) -> PreparedFiles:
-        weights = self._view(files.weights, files.name, stop)
+        weights = self._view(files.weights, files.name, stop) if may_need_view(files.facts) else None
         draft = self._view(files.draft, files.name, stop) if files.draft else None
         projector = self._view(files.projectors[0], files.name, stop) if files.projectors else None
         needs_sources = self._overlays and any((weights, draft, projector))
@@ -178,9 +178,7 @@ class Views:
 
 
 def _may_need_view(files: ModelFiles) -> bool:
-    """Told from facts that are known already; other files are not looked at."""
-    is_known = files.facts.architecture in ARCHITECTURES
-    return is_known or bool(files.projectors) or files.draft is not None
+    return may_need_view(files.facts) or bool(files.projectors) or files.draft is not None
 
 
 def _with_views(

@@ -11,9 +11,11 @@ import pytest
 
 from orchestrator.compat.layout import own_layout
 from orchestrator.compat.plan import FilePlan
-from orchestrator.compat.registry import plan_view
+from orchestrator.compat.registry import may_need_view, plan_view
 from orchestrator.compat.source import Source
 from orchestrator.compat.writer import opened, write_file
+from orchestrator.domain.loads import ModelFacts
+from orchestrator.files.facts import model_facts
 from orchestrator.files.gguf import read_header
 from tests.compat.pairs import Pair, pairs
 from tests.compat.tiny import Model
@@ -85,6 +87,17 @@ def test_what_has_no_layers_is_left_to_the_engine(pair: Pair, tmp_path: Path) ->
     blob = tmp_path / "blob"
     blob.write_bytes(pair.published.without_tensors(lambda name: "blk." in name).gguf())
     assert plan_view(Source.read(blob)) is None
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair.text], ids=lambda pair: pair.id)
+def test_no_published_model_is_ruled_out_by_its_facts(pair: Pair, tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    blob.write_bytes(pair.published.gguf())
+    assert may_need_view(model_facts(blob))
+
+
+def test_ordinary_llamas_are_ruled_out_by_their_facts() -> None:
+    assert not may_need_view(ModelFacts(architecture="llama", tokenizer_pre="llama-bpe", eos_id=128009))
 
 
 def test_other_models_are_left_as_they_are(tmp_path: Path) -> None:
