@@ -4,7 +4,7 @@ PROMPT ?= Why is the sky blue? Answer in one sentence.
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test clients check lint lock clean
+.PHONY: run test engine test-native clients check lint lock clean
 
 run: .venv/.runtime .venv/.model
 	@$(BIN)/python packaging/quickstart.py "$(PROMPT)"
@@ -12,6 +12,17 @@ run: .venv/.runtime .venv/.model
 test: .venv/.runtime .venv/.dev .venv/.models
 	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --quiet -p no:rerunfailures
 	$(BIN)/python -m pytest integration --quiet --reruns 2 --reruns-delay 1
+
+# The native engine, unless this user has it already; it takes CMake, a C++ compiler and minutes.
+engine: .venv/.runtime
+	$(BIN)/orch engine build
+
+# What depends on the engine, once more on that one; `make test` runs daemons on the embedded engine.
+test-native: .venv/.runtime .venv/.dev .venv/.models
+	ORCH_TEST_ENGINE=native $(BIN)/python -m pytest integration/test_ollama_client.py integration/test_rerank.py \
+	  --quiet --reruns 2 --reruns-delay 1
+	ORCH_TEST_ENGINE=native $(BIN)/python -m pytest integration/test_http_golden.py integration/test_cli_golden.py \
+	  -k "quantize or format" --quiet --reruns 2 --reruns-delay 1
 
 # Client libraries and coding agents that the tests use when they are there.
 clients: .venv/.clients integration/npm/node_modules/.installed integration/agents/node_modules/.installed
