@@ -128,8 +128,9 @@ class RegistryClient:
 
     async def read(self, response: aiohttp.ClientResponse, *, limit_bytes: int = _SMALL_LIMIT_BYTES) -> bytes:
         """The body, which must not be longer than the limit. Raises ``BadAnswer``."""
-        body = await self.beginning(response, limit_bytes=limit_bytes + 1)
-        if len(body) > limit_bytes:
+        stated = response.content_length or 0
+        body = b"" if stated > limit_bytes else await self.beginning(response, limit_bytes=limit_bytes + 1)
+        if max(stated, len(body)) > limit_bytes:
             raise BadAnswer(f"the answer of {response.url.host} is longer than {limit_bytes} bytes")
         return body
 
@@ -152,8 +153,8 @@ class RegistryClient:
             response = await self._send(attempt, request)
             if response.status in request.accept:
                 return response
-            if response.status == 401 and self.is_own(response.url):
-                if challenged:
+            if response.status == 401 and self._knows(response.url):
+                if challenged or not self.is_own(response.url):
                     raise AccessDenied
                 challenged = True
                 challenge = Challenge.parse(response.headers.get("WWW-Authenticate", ""))
@@ -206,9 +207,14 @@ class RegistryClient:
     def _credential(self, url: URL) -> dict[str, str]:
         if self.is_own(url):
             return {"Authorization": self._authorization} if self._authorization else {}
-        if self._hf_token and url.scheme == "https" and url.host in HF_HOSTS:
+        if self._hf_token and self._knows(url):
             return {"Authorization": f"Bearer {self._hf_token}"}
         return {}
+
+    def _knows(self, url: URL) -> bool:
+        """Whether this place may ask who we are: the registry, or the other host of Hugging Face."""
+        is_hf = self.name.host.lower() in HF_HOSTS and url.host in HF_HOSTS and url.scheme == "https"
+        return is_hf or self.is_own(url)
 
     async def _answer(self, challenge: Challenge) -> None:
         try:
@@ -240,6 +246,12 @@ class RegistryClient:
             raise BadAnswer(f"redirect to {location[:200]!r}, which is no address")
         if response.url.scheme == "https" and url.scheme == "http" and not self._insecure:
             raise BadAnswer(f"redirect from https to plain http://{url.authority} refused")
+        if (
+            self._base.scheme == "http"
+            and self.is_own(response.url)
+            and _is_same_host_with_tls(url, self._base)
+        ):
+            self._base = self._base.with_scheme("https").with_port(url.explicit_port)
         return url.with_user(None).with_fragment(None)
 
     async def _refusal(self, response: aiohttp.ClientResponse) -> RegistryError:
@@ -260,6 +272,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _is_same_host_with_tls(url: URL, plain: URL) -> bool:
+    return url.scheme == "https" and url.host == plain.host
 
 
 def _host_of(url: URL) -> str:

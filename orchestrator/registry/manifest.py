@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -13,6 +14,9 @@ from orchestrator.registry.client import MANIFEST_LIMIT_BYTES, RegistryClient
 from orchestrator.registry.errors import BadAnswer, ManifestNotPulled, RegistryError, Unreachable
 from orchestrator.registry.patience import Patience
 from orchestrator.store.wire import MANIFEST_MEDIA_TYPE, Manifest, MediaType
+
+TIMEOUT_S = 30.0
+"""How long an answer may take to begin, and again to arrive."""
 
 
 class UnsupportedModel(RegistryError):
@@ -52,24 +56,26 @@ async def fetch_manifest(client: RegistryClient, patience: Patience) -> FetchedM
 async def _content(client: RegistryClient, patience: Patience) -> bytes:
     failures = 0
     while True:
+        asked_s = time.monotonic()
         try:
-            async with client.request(
-                "GET",
-                f"{client.repository}/manifests/{client.name.tag}",
-                headers={"Accept": MANIFEST_MEDIA_TYPE},
-            ) as response:
-                async with asyncio.timeout(_READ_TIMEOUT_S):
-                    return await client.read(response, limit_bytes=MANIFEST_LIMIT_BYTES)
+            return await _asked_once(client)
         except RegistryError as error:
-            if not error.temporary or (isinstance(error, Unreachable) and not error.connected):
-                raise
             failures += 1
-            if failures >= patience.attempts:
+            is_final = failures >= patience.attempts or time.monotonic() - asked_s >= TIMEOUT_S
+            if is_final or not error.temporary or (isinstance(error, Unreachable) and not error.connected):
                 raise
             await asyncio.sleep(patience.delay(failures, error))
 
 
-_READ_TIMEOUT_S = 60.0
+async def _asked_once(client: RegistryClient) -> bytes:
+    async with client.request(
+        "GET",
+        f"{client.repository}/manifests/{client.name.tag}",
+        headers={"Accept": MANIFEST_MEDIA_TYPE},
+        timeout_s=TIMEOUT_S,
+    ) as response:
+        async with asyncio.timeout(TIMEOUT_S):
+            return await client.read(response, limit_bytes=MANIFEST_LIMIT_BYTES)
 
 
 def _parsed(content: bytes) -> Manifest:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from orchestrator.domain.digests import Digest
@@ -130,19 +131,23 @@ class _Fetching:
     async def run(self) -> None:
         """Raises ``RegistryError``, ``StoreError``."""
         try:
-            await self._fetch_parts()
+            await self._beside_hashing(self._fetch_parts)
         except RangesIgnored:
             logger.info("server ignores ranges", extra={"digest": str(self._partial.digest)})
-            await self._fetch_whole()
+            await self._beside_hashing(self._fetch_whole)
 
-    async def _fetch_parts(self) -> None:
+    async def _beside_hashing(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 hashing = group.create_task(self._hash())
-                await self._employ(group)
+                await work()
                 hashing.cancel()
         except BaseExceptionGroup as errors:
             raise _most_telling(errors) from None
+
+    async def _fetch_parts(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            await self._employ(group)
 
     async def _employ(self, group: asyncio.TaskGroup) -> None:
         """Have as many workers as are worth it, until there is no work left."""

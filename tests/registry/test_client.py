@@ -259,6 +259,20 @@ async def test_insecure_means_any_certificate_or_none(settings: RegistrySettings
         assert await manifest(settings, name)
 
 
+async def test_a_registry_may_send_from_http_to_its_https(settings: RegistrySettings, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    async with Registry().serving() as plain, Registry().serving(authority.server("127.0.0.1")) as secure:
+        name = plain.add("ns/m", CONTENT)
+        secure.add("ns/m", CONTENT)
+        secure.token = "abc"
+        secure.realm = f"https://{secure.address}/token"
+        plain.fail_always(
+            "manifest", redirects(lambda request: f"https://{secure.address}{request.path}", 301)
+        )
+        assert await manifest(settings, name)
+        assert not [request for request in plain.requests if "authorization" in request.headers]
+
+
 # case B133
 async def test_plain_http_goes_through_the_proxy(settings: RegistrySettings, hostile: Registry) -> None:
     hostile.add("ns/m", CONTENT)
