@@ -63,7 +63,7 @@ from orchestrator.process.stepping import stepped
 from orchestrator.store.blobs import BlobFile, StoredBlob
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import disk_error
-from orchestrator.store.layout import make_directory
+from orchestrator.store.layout import CONVERSION_PREFIX, make_directory
 from orchestrator.store.manifests import StoredManifest
 from orchestrator.store.messages import messages_json
 from orchestrator.store.models import ModelStore
@@ -203,7 +203,7 @@ class _Build:
         make_directory(root)
         try:
             directory = temporaries.enter_context(
-                tempfile.TemporaryDirectory(prefix="ollama-safetensors", dir=root)
+                tempfile.TemporaryDirectory(prefix=CONVERSION_PREFIX, dir=root)
             )
             out = Path(directory) / "model.gguf"
             convert_directory({name: self._blobs.path(Digest.parse(files[name])) for name in files}, out)

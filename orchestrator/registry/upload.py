@@ -50,6 +50,8 @@ PARTS = 16
 """How many parts there are if none would be too small, and how many may be under way at once."""
 
 _READ_BYTES = 1 << 20
+_PIECE_BYTES = 64 << 10
+"""How much is sent at a time: few enough to tell a slow connection from one that has stopped."""
 _THERE = frozenset({200, 204, 301, 302, 303, 307, 308})
 """The answer to a question for a blob; where the registry would lead us does not matter."""
 _TAKEN = frozenset({200, 201, 202, 204})
@@ -358,11 +360,12 @@ class Upload:
             try:
                 file.seek(part.offset)
                 while left:
-                    piece = await asyncio.to_thread(file.read, min(left, _READ_BYTES))
-                    if not piece:
+                    content = await asyncio.to_thread(file.read, min(left, _READ_BYTES))
+                    if not content:
                         raise StoreError(f"read {path}: it has become shorter")
-                    left -= len(piece)
-                    yield piece
+                    left -= len(content)
+                    for start in range(0, len(content), _PIECE_BYTES):
+                        yield content[start : start + _PIECE_BYTES]
             finally:
                 file.close()
         except OSError as error:

@@ -21,6 +21,8 @@ from orchestrator.store.errors import disk_error
 
 DIRECTORY_MODE = 0o755
 FILE_MODE = 0o644
+CONVERSION_PREFIX = "ollama-safetensors"
+"""Of the directories directly in the store in which models are converted."""
 VIEWS = "views"
 
 

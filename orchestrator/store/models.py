@@ -186,7 +186,13 @@ class ModelStore:
 
     def _prune(self, *, dry_run: bool) -> PrunePlan:
         with self._changing:
-            plan = plan_prune(self.layout, self.manifests, now=datetime.now(UTC), held=self._held.keys())
+            plan = plan_prune(
+                self.layout,
+                self.manifests,
+                now=datetime.now(UTC),
+                held=self._held.keys(),
+                with_directories=True,
+            )
             if not dry_run:
                 carry_out(plan, self.manifests)
                 make_directory(self.layout.manifests)

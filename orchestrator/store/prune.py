@@ -6,20 +6,21 @@ written yet. Files that vanish meanwhile are somebody else's work and no error. 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
 from orchestrator.domain.digests import Digest, InvalidDigest
 from orchestrator.errors import StoreError
-from orchestrator.store.layout import StoreLayout, views_of
+from orchestrator.store.layout import CONVERSION_PREFIX, StoreLayout, views_of
 from orchestrator.store.manifests import TEMPORARY_PREFIX, ManifestStore
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ class Removable:
     modified_s: float
     """Time of the last change to any of the files."""
     paths: tuple[Path, ...]
+    directory: Path | None = None
+    """What they are in, if that goes too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +66,22 @@ class PrunePlan:
 
 
 def plan_prune(
-    layout: StoreLayout, manifests: ManifestStore, *, now: datetime, held: Collection[str] = ()
+    layout: StoreLayout,
+    manifests: ManifestStore,
+    *,
+    now: datetime,
+    held: Collection[str] = (),
+    with_directories: bool = False,
 ) -> PrunePlan:
     """Find what no manifest uses. ``held`` are names of blobs that running work is about to use.
 
-    Raises ``StoreError`` while there is a manifest that cannot be read: what it uses is not known.
+    Directories are remains of conversions; Ollama leaves them alone, and so they count only on demand. Raises
+    ``StoreError`` while there is a manifest that cannot be read: what it uses is not known.
     """
     oldest_spared = (now - SPARED_AGE).timestamp()
     candidates = [*_candidates(layout.blobs), *_leftovers(layout.manifests)]
+    if with_directories:
+        candidates += _abandoned(layout)
     manifests.check()
     # read after the candidates were found, so that references made meanwhile are seen
     used = {*blob_names(manifests.digests_in_use()), *held, *(f"{name}{_PARTIAL}" for name in held)}
@@ -87,6 +98,8 @@ def carry_out(plan: PrunePlan, manifests: ManifestStore) -> int:
     for found in plan.removable:
         paths = [path for path in found.paths if _is_unchanged(path, found.modified_s)]
         removed += sum(map(_remove, paths))
+        if found.directory is not None:
+            _remove_empty(found.directory)
     manifests.remove_empty_directories()
     return removed
 
@@ -139,6 +152,24 @@ def _leftovers(directory: Path) -> list[Removable]:
     paths = [path for path in _files(directory) if path.name.startswith(TEMPORARY_PREFIX)]
     found = [_removable(path.name, Kind.LEFTOVER, [path]) for path in sorted(paths)]
     return [each for each in found if each is not None]
+
+
+def _abandoned(layout: StoreLayout) -> list[Removable]:
+    """Directories in which models were converted, and nobody does any more."""
+    found = []
+    for directory in sorted(layout.root.glob(f"{CONVERSION_PREFIX}*")):
+        paths = [Path(root) / name for root, _, names in os.walk(directory) for name in names]
+        of_files = _removable(directory.name, Kind.LEFTOVER, paths)
+        if of_files is not None:
+            found.append(replace(of_files, directory=directory))
+    return found
+
+
+def _remove_empty(directory: Path) -> None:
+    """Remove a directory with all that are in it, as far as there are no files."""
+    for root, _, _ in os.walk(directory, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(root).rmdir()
 
 
 def _removable(name: str, kind: Kind, paths: Collection[Path]) -> Removable | None:

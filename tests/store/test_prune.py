@@ -189,3 +189,22 @@ def test_what_running_work_holds_stays(layout: StoreLayout, manifests: ManifestS
     assert remove_if_unused(layout, manifests, [str(digest("a"))], held=held) == 0
     assert blob.exists()
     assert download.exists()
+
+
+def test_abandoned_conversions_go_on_demand(
+    layout: StoreLayout, manifests: ManifestStore, place: Place
+) -> None:
+    old, young = layout.root / "ollama-safetensors1", layout.root / "ollama-safetensors2"
+    other, links = layout.root / "mine", layout.blobs / "split-gguf-1"
+    for directory in (old, young, other, links):
+        (directory / "inside").mkdir(parents=True)
+        path = directory / "inside" / "model.gguf"
+        path.write_bytes(b"x")
+        modified = (NOW - (timedelta(0) if directory == young else timedelta(days=1))).timestamp()
+        os.utime(path, (modified, modified))
+    assert plan_prune(layout, manifests, now=NOW) == PrunePlan()
+    plan = plan_prune(layout, manifests, now=NOW, with_directories=True)
+    assert [found.directory for found in plan.removable] == [old]
+    assert [found.directory for found in plan.spared] == [young]
+    assert carry_out(plan, manifests) == 1
+    assert [path.exists() for path in (old, links, young, other)] == [False, True, True, True]
