@@ -11,12 +11,10 @@ import hashlib
 import io
 import json
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,25 +22,18 @@ import pytest
 from PIL import Image
 
 from integration.toy import post
-from orchestrator.compat.draft import Draft
-from orchestrator.compat.layout import own_layout
-from orchestrator.compat.source import Source
 from orchestrator.compat.views import Views
-from orchestrator.compat.writer import opened, write_file
-from orchestrator.create.rewrite import GgufFile, with_tensors
 from orchestrator.doctor.bare import BareEngine, bare_engine
-from orchestrator.files.gguf import read_config, read_header
 from orchestrator.process.address import Address, UnixAddress
 from orchestrator.runners.engines import EngineInfo, EngineKind
 from orchestrator.store.layout import StoreLayout
 from tests.compat.conftest import stored
+from tests.compat.gemma import published_gemma
 from tests.compat.pairs import Pair, pairs
-from tests.compat.stock import V
-from tests.compat.tiny import random_tensor
 from tests.engine_choice import CHOSEN, engine, why_not
 from tests.http_replay.daemon import daemon_process
 from tests.http_replay.transport import Answer, Server
-from tests.sample_models import cached, gemma3
+from tests.sample_models import gemma3
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -247,35 +238,11 @@ def test_a_daemon_shows_pictures_to_a_published_model(home: Home) -> None:
 
 def test_a_real_model_with_a_tower_added_answers_as_before(home: Home) -> None:
     home.put("gemma", gemma3())
-    home.put("gemma-published", cached("gemma3-270m-published.gguf", publish_gemma))
+    home.put("gemma-published", published_gemma())
     before, after = (home.generate(name, raw=True) for name in ("gemma", "gemma-published"))
     assert (before.status, after.status) == (200, 200), after.body
     assert len(before.body["response"]) > 20
     assert after.body["response"] == before.body["response"]
-
-
-def publish_gemma(target: Path) -> None:
-    """Write Gemma 3 270M with keys of Ollama's own, and a tower behind its tensors."""
-    pair = next(pair for pair in PAIRS if pair.id == "gemma3")
-    width = read_config(gemma3()).uint("embedding_length")
-    projection = random_tensor("mm.mm_input_projection.weight", (width, V), "F16")
-    inside = pair.published.with_tensors([projection]).without_tensors(lambda n: n[:2] not in ("v.", "mm"))
-    with TemporaryDirectory() as folder:
-        donor, joined = Path(folder) / "donor.gguf", Path(folder) / "joined.gguf"
-        donor.write_bytes(inside.gguf())
-        added = [(GgufFile.read(donor), tensor) for tensor in read_header(donor).tensors]
-        with joined.open("wb") as file:
-            file.writelines(with_tensors(GgufFile.read(gemma3()), added).chunks())
-        draft = Draft(Source.read(joined))
-        draft.rename_key(".rope.freq_base", ".rope.global.freq_base")
-        draft.set(".rope.local.freq_base", "f32", 10000.0)  # what the engine takes when nothing is said
-        draft.set(".mm.tokens_per_image", "u32", 4)
-        for key, value in inside.metadata.items():
-            if key.startswith("gemma3.vision."):
-                draft.set(key, "f32" if isinstance(value, float) else "u32", value)
-        with opened(joined) as source:
-            layout = own_layout(draft.plan(), source.read)
-            write_file(target, layout, source, alignment=32, stop=threading.Event())
 
 
 def test_a_published_model_with_a_part_missing_says_so(home: Home) -> None:
