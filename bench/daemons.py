@@ -93,6 +93,7 @@ def daemon(*, engine: str | None = None, env: Mapping[str, str] | None = None) -
             "OLLAMA_MODELS": f"{home}/models",
             "HOME": home,
             "ORCH_RUN_DIR": f"{home}/run",
+            "ORCH_ENGINE": "embedded",  # what it is compared with
         }
         if engine:
             own["ORCH_LLAMA_SERVER"] = engine
