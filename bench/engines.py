@@ -2,8 +2,8 @@
 
     .venv/bin/python -m bench.engines [rounds]
 
-Needs a native engine (`orch engine build`). Both get two threads and the same model, in turns, so that what else the
-machine does falls on both.
+Needs a native engine (`orch engine build`). Both get two threads and the same model, in turns, so that what
+else the machine does falls on both.
 """
 
 from __future__ import annotations
