@@ -6,6 +6,7 @@ they do not follow. Source: ``store`` §6.3, §6.6, §7.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -137,11 +138,12 @@ class RegistryClient:
     async def beginning(self, response: aiohttp.ClientResponse, *, limit_bytes: int) -> bytes:
         """Up to ``limit_bytes`` of the body."""
         body = bytearray()
-        while len(body) < limit_bytes:
-            piece = await response.content.read(limit_bytes - len(body))
-            if not piece:
-                break
-            body += piece
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            while len(body) < limit_bytes:
+                piece = await response.content.read(limit_bytes - len(body))
+                if not piece:
+                    break
+                body += piece
         return bytes(body)
 
     async def _reach(self, stack: AsyncExitStack, request: _Request) -> aiohttp.ClientResponse:

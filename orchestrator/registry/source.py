@@ -53,10 +53,14 @@ class RangesIgnored(RegistryError):
 class Body:
     """The bytes of an answer from ``position`` to ``end``, in pieces."""
 
-    def __init__(self, response: aiohttp.ClientResponse, position: int, end: int, stall_s: float) -> None:
+    def __init__(
+        self, response: aiohttp.ClientResponse, position: int, end: int, stall_s: float, *, is_short: bool
+    ) -> None:
         self.position = position
         """Of the next byte."""
         self.end = end
+        self.is_short = is_short
+        """It is less than was asked for."""
         self._content = response.content
         self._stall_s = stall_s
         self._watched_bytes = 0
@@ -125,14 +129,14 @@ class BlobSource:
             self._late = self._late + 1 if time.monotonic() - asked_s > _AT_ONCE_S else 0
             if self._client.is_near(response) is False or self._late >= _MOST_LATE:
                 self._range_bytes = total
-            yield Body(response, position, last, self._stall_s)
+            yield Body(response, position, last, self._stall_s, is_short=last < end)
 
     @asynccontextmanager
     async def whole(self, total: int) -> AsyncIterator[Body]:
         """All bytes. Raises ``SizeMismatch`` and other ``RegistryError``."""
         async with self._answer({}) as response:
             _served(response, self._digest, 0, total, total)
-            yield Body(response, 0, total, self._stall_s)
+            yield Body(response, 0, total, self._stall_s, is_short=False)
 
     def forget(self) -> None:
         """Ask the registry anew where the blob is: the place that it named gives trouble."""

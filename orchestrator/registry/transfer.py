@@ -181,7 +181,7 @@ class _Fetching:
                     if body.end > part.end:  # all comes, and nobody else needs to ask
                         self._ramp.stop()
                     await self._receive(body, part.position)
-                if not part.is_complete:
+                if body.is_short:
                     raise Interrupted("the server sent less than was asked for")
             except RangesIgnored:
                 raise
