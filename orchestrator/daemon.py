@@ -110,6 +110,7 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
         runner = web.AppRunner(build_app(state, routes), **RUNNER_OPTIONS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
+        stack.callback(state.stop_transfers)
         stack.callback(lending.cancel)  # first, for it ends what requests still wait for
         await web.SockSite(runner, listening, backlog=_BACKLOG).start()
         yield state

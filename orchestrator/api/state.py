@@ -55,6 +55,11 @@ class AppState:
         """What pulls and pushes; made with the first of them, for it takes much to import."""
         return self.make_transfers()
 
+    def stop_transfers(self) -> None:
+        """End the downloads there are, for the daemon stops."""
+        if "transfers" in self.__dict__:
+            self.transfers.stop()
+
     @property
     def cloud_disabled(self) -> bool:
         """The user does not want the cloud."""

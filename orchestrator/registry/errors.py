@@ -15,6 +15,7 @@
     ├── Interrupted            a body ended early, or stopped coming
     ├── SizeMismatch           what is sent has not the size the manifest states
     ├── BlobMismatch           what was sent has not its digest
+    ├── PullStopped            the daemon stops
     ├── RetriesExhausted       the last of several attempts failed too
     └── ManifestNotPulled      pulling stopped at the manifest
 
@@ -140,6 +141,15 @@ class BlobMismatch(RegistryError):
     def __init__(self, wanted: Digest, got: Digest) -> None:
         super().__init__(f"digest mismatch, file must be downloaded again: want {wanted}, got {got}")
         self.wanted, self.got = wanted, got
+
+
+class PullStopped(RegistryError):
+    """The daemon stops in the middle of a download."""
+
+    hint = "what was fetched is kept: pull again to go on from there"
+
+    def __init__(self) -> None:
+        super().__init__("the server is stopping; pull again later to go on from here")
 
 
 class RetriesExhausted(RegistryError):

@@ -84,7 +84,7 @@ class BlobFetch:
         for hold in [hold for hold in self._holds if hold.shared.task.done()]:
             self._holds.remove(hold)
             await hold.leave()
-            hold.shared.task.result()
+            hold.shared.result()
         return steps
 
     def _check_space(self) -> None:

@@ -57,6 +57,10 @@ class Puller:
         self._streams = max(streams, 1)
         self._transfers = SharedTransfers()
 
+    def stop(self) -> None:
+        """End all downloads; those who wait for them get ``PullStopped``. What was fetched is kept."""
+        self._transfers.stop()
+
     async def pull(self, name: ModelName, *, insecure: bool = False) -> AsyncGenerator[Progress, None]:
         """Fetch a model; the last step is told when it is in the store.
 

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 
 from orchestrator.domain.digests import Digest
 from orchestrator.process.cleanup import to_the_end
+from orchestrator.registry.errors import PullStopped
 from orchestrator.registry.transfer import BlobTransfer
 
 
@@ -26,6 +27,12 @@ class SharedTransfer:
         """One less waits; whether that was the last one."""
         self.waiting -= 1
         return not self.waiting
+
+    def result(self) -> None:
+        """Raises what the download ended with, if it did not succeed."""
+        if self.task.cancelled():
+            raise PullStopped
+        self.task.result()
 
 
 class SharedTransfers:
@@ -49,6 +56,11 @@ class SharedTransfers:
         finally:
             if found.leave():
                 await to_the_end(self._end(key, found))
+
+    def stop(self) -> None:
+        """End all downloads, whoever waits for them."""
+        for shared in self._running.values():
+            shared.task.cancel()
 
     async def _end(self, key: str, ended: SharedTransfer) -> None:
         ended.task.cancel()

@@ -60,7 +60,7 @@ class Body:
         """Of the next byte."""
         self.end = end
         self.is_short = is_short
-        """It is less than was asked for."""
+        """It is so much less than was asked for that going on like this would never end."""
         self._content = response.content
         self._stall_s = stall_s
         self._watched_bytes = 0
@@ -129,7 +129,9 @@ class BlobSource:
             self._late = self._late + 1 if time.monotonic() - asked_s > _AT_ONCE_S else 0
             if self._client.is_near(response) is False or self._late >= _MOST_LATE:
                 self._range_bytes = total
-            yield Body(response, position, last, self._stall_s, is_short=last < end)
+            yield Body(
+                response, position, last, self._stall_s, is_short=last < min(end, position + _LEAST_BYTES)
+            )
 
     @asynccontextmanager
     async def whole(self, total: int) -> AsyncIterator[Body]:

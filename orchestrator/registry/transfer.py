@@ -182,7 +182,7 @@ class _Fetching:
                         self._ramp.stop()
                     await self._receive(body, part.position)
                 if body.is_short:
-                    raise Interrupted("the server sent less than was asked for")
+                    raise Interrupted("the server sends next to nothing of what is asked for")
             except RangesIgnored:
                 raise
             except RegistryError as error:

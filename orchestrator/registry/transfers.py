@@ -19,3 +19,7 @@ class Transfers:
         registries = Registries(settings)
         self.pulls = Puller(store, registries, bytes_per_second=bytes_per_second, streams=streams)
         self.pushes = Pusher(registries, store)
+
+    def stop(self) -> None:
+        """The daemon stops: nobody waits for the end of a download."""
+        self.pulls.stop()

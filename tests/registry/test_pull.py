@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
-from orchestrator.registry.errors import RegistryError
+from orchestrator.registry.errors import PullStopped, RegistryError
 from orchestrator.registry.settings import RegistrySettings
 from orchestrator.store.errors import DiskFull
 from orchestrator.store.layout import StoreLayout
@@ -105,6 +105,23 @@ async def test_the_last_client_that_leaves_stops_the_download_and_keeps_the_part
     sent = hostile.sent_bytes
     await pulls.pull(name)
     assert hostile.sent_bytes - sent < len(BIG)
+    gate.set()
+
+
+async def test_a_daemon_that_stops_ends_downloads_and_keeps_the_parts(
+    hostile: Registry, pulls: Pulls
+) -> None:
+    name = hostile.add("ns/m", BIG)
+    gate = asyncio.Event()
+    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
+    clients = [Client(pulls, name), Client(pulls, name)]
+    for client in clients:
+        await until_bytes(client.steps)
+    pulls.puller.stop()
+    for client in clients:
+        with pytest.raises(PullStopped):
+            await client.task
+    assert any(file.endswith("-partial-0") for file in pulls.files())
     gate.set()
 
 
