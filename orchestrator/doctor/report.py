@@ -26,6 +26,7 @@ def _facts(found: Examination) -> Iterator[tuple[str, str]]:
         yield "patches", ", ".join(sorted(engine.patches))
     if engine.backends:
         yield "variants", ", ".join(folder.name for folder in engine.backends)
+    yield "schemas", "read by the engine" if engine.reads_schemas else "given to it as grammars"
     yield "quantizer", str(found.quantizer) if found.quantizer else "none, K types need `orch engine build`"
     yield from (("device", _device(device)) for device in found.devices)
     if not found.devices:

@@ -34,13 +34,13 @@ class Project:
 
     @cached_property
     def presets(self) -> Mapping[str, str]:
-        """Names of the builds there can be, with what each is for. Raises ``MalformedPin``."""
+        """Names of the builds there can be on this system, with what each is for. Raises ``MalformedPin``."""
         try:
             document = json.loads(_text(self.root / "CMakePresets.json"))
             return {
                 preset["name"]: preset["displayName"]
                 for preset in document["configurePresets"]
-                if not preset.get("hidden")
+                if not preset.get("hidden") and _is_for(preset.get("condition"), platform.system())
             }
         except (ValueError, KeyError, TypeError) as error:
             raise MalformedPin(f"CMakePresets.json cannot be read: {error!r}") from error
@@ -71,6 +71,11 @@ class Project:
 def find_project() -> Project | None:
     """The project that came with this package, if it did."""
     return next((Project(root) for root in _FOLDERS if (root / "llama/LLAMA_CPP_VERSION").is_file()), None)
+
+
+def _is_for(condition: Mapping[str, str] | None, system: str) -> bool:
+    """Whether a preset's condition, which names a system if there is one, holds on ``system``."""
+    return condition is None or condition["rhs"] == system
 
 
 def _processor() -> str:

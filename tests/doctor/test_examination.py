@@ -47,6 +47,7 @@ def test_a_report_has_a_line_for_each_fact(tmp_path: Path) -> None:
         f"libraries  {tmp_path}",
         "patches    0001-a.patch, 0002-b.patch",
         "variants   cuda",
+        "schemas    read by the engine",
         "quantizer  none, K types need `orch engine build`",
         "device     CUDA0 Card, 7168 of 8192 MiB free",
         "trial      a tiny model loaded in 70 ms and answered 4 tokens",

@@ -15,7 +15,7 @@ from orchestrator.llama_cpp.build import Progress, UnknownPreset, build
 from orchestrator.llama_cpp.cache import Build
 from orchestrator.llama_cpp.errors import BuildFailed, MissingTool
 from orchestrator.runners.engines import EngineKind, find_engine, find_quantizer
-from tests.llama_cpp.conftest import World, write_tree
+from tests.llama_cpp.conftest import ROOT, World, write_tree
 
 pytestmark = [
     pytest.mark.skipif(
@@ -100,10 +100,24 @@ def test_a_failed_build_says_why_leaves_no_engine_and_is_gone_on_with(world: Wor
     assert version(built(world)) == "version: toy\n"
 
 
+def test_cmake_alone_builds_and_installs_too(world: World) -> None:
+    (world.folder / "project/orchestrator").symlink_to(ROOT / "orchestrator")
+    world.patch()
+    for step in (
+        ["--preset", "native"],
+        ["--build", "--preset", "native"],
+        ["--install", "build/native", "--prefix", str(world.folder / "prefix")],
+    ):
+        subprocess.run(["cmake", *step], cwd=world.project.root, env=world.environ, check=True)
+    engine = find_engine(world.environ, prefix=world.folder / "prefix", project=world.project)
+    assert engine.library_dir == world.folder / "prefix/lib/orch"
+    assert engine.patches == {"0001-toy.patch"}
+
+
 def test_an_unknown_preset_is_refused_with_those_there_are(world: World) -> None:
     with pytest.raises(UnknownPreset, match="unknown preset 'fast'") as caught:
         built(world, "fast")
-    for preset in ("cpu", "native", "cuda", "rocm", "vulkan", "metal"):
+    for preset in ("cpu", "native", "cuda", "rocm", "vulkan"):
         assert preset in (caught.value.hint or "")
 
 
