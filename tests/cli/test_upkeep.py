@@ -108,9 +108,16 @@ def test_damage_is_told_and_is_a_failure(orch: Orch, server: NativeServer) -> No
 
 def test_what_was_repaired_is_no_failure(orch: Orch, server: NativeServer) -> None:
     repaired = DAMAGE | {"repaired": True}
-    server.says("POST /api/verify", {"status": "success", "blobs": 2, "size": 3, "damages": [repaired]})
+    server.says(
+        "POST /api/verify",
+        VERIFYING,
+        VERIFYING | {"status": "pulling 6a0746a1ec1a", "completed": 1},
+        {"status": "success", "blobs": 2, "size": 3, "damages": [repaired]},
+    )
     printed = orch("verify", "--repair", "--insecure")
     assert printed.status == 0
+    bars = [line.split(":")[0] for line in printed.err.splitlines()]
+    assert bars == ["verifying 6a0746a1ec1a", "pulling 6a0746a1ec1a"]
     assert printed.out.splitlines()[0].endswith("instead of 3; fetched again")
     assert server.asked("POST /api/verify") == [{"model": "", "repair": True, "insecure": True}]
 
