@@ -149,7 +149,7 @@ async def _stopped_on_failure(process: EngineProcess, launch: Launch) -> AsyncIt
         if process.log.could_not_bind:
             raise _PortTaken(str(error)) from error
         if flag := unknown_flag(str(error)):
-            raise UnknownFlag(flag) from error
+            raise UnknownFlag(str(error), flag) from error
         if error.out_of_memory and launch.projector_on_gpu:
             raise _NoRoomWithProjector(str(error), out_of_memory=True) from error
         raise

@@ -30,12 +30,13 @@ _UNKNOWN = re.compile(r"error: invalid argument: (--?[\w-]+)")
 class UnknownFlag(RunnerFailed):
     """An engine ended because it does not know a flag that it needs to know."""
 
-    hint = "build the engine this program was made for with `orch engine build`, or unset ORCH_LLAMA_SERVER"
+    hint = (
+        "the engine is older or newer than the release this program was made for; "
+        "build that one with `orch engine build`, or unset ORCH_LLAMA_SERVER"
+    )
 
-    def __init__(self, flag: str) -> None:
-        super().__init__(
-            f"llama-server does not know {flag}: it is older or newer than the release it should be"
-        )
+    def __init__(self, message: str, flag: str) -> None:
+        super().__init__(message)
         self.flag = flag
 
 
