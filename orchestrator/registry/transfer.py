@@ -30,7 +30,7 @@ from orchestrator.registry.patience import Attempts, Patience
 from orchestrator.registry.ramp import INTERVAL_S, Ramp
 from orchestrator.registry.rate import RateLimit
 from orchestrator.registry.source import BlobSource, Body, RangesIgnored
-from orchestrator.registry.writer import PieceWriter
+from orchestrator.registry.writer import PieceWriter, batch_bytes
 from orchestrator.store.layout import StoreLayout
 
 logger = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ class _Fetching:
 
     async def _receive(self, body: Body, first: int) -> None:
         """Take a body in, from the byte ``first`` on. What has come is written, however this ends."""
-        writer = PieceWriter(self._partial, first)
+        writer = PieceWriter(self._partial, first, batch_bytes(self._active))
         try:
             while piece := await body.read(self._limit.read_bytes):
                 self._received_bytes += len(piece)

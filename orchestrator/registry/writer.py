@@ -8,15 +8,22 @@ import time
 from orchestrator.registry.partial import PartialFile
 
 _BATCH_BYTES = 256 << 10
+_LEAST_BATCH_BYTES = 128 << 10
 _BATCH_S = 0.1
 """What a process that is killed may lose: so many bytes, or the bytes of so much time."""
+
+
+def batch_bytes(writers: int) -> int:
+    """The size of batches when there are so many writers, so that they do not hold much in memory together."""
+    return max(_BATCH_BYTES * 2 // max(writers, 2), _LEAST_BATCH_BYTES)
 
 
 class PieceWriter:
     """Writes pieces that follow one another. At any time one batch is being written and one is collected."""
 
-    def __init__(self, partial: PartialFile, position: int) -> None:
+    def __init__(self, partial: PartialFile, position: int, batch_bytes: int) -> None:
         self._partial = partial
+        self._batch_bytes = batch_bytes
         self._position = position
         self._pieces: list[bytes] = []
         self._size = 0
@@ -28,7 +35,7 @@ class PieceWriter:
         if piece:
             self._pieces.append(piece)
             self._size += len(piece)
-        if self._size < _BATCH_BYTES and time.monotonic() - self._since_s < _BATCH_S:
+        if self._size < self._batch_bytes and time.monotonic() - self._since_s < _BATCH_S:
             return False
         await self._written()
         self._begin()
