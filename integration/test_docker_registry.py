@@ -181,6 +181,21 @@ def test_without_a_password_a_push_is_refused(orch: Orch, guarded: str) -> None:
     done(orch("rm", name))
 
 
+def test_the_python_client_pushes_and_pulls(daemon: Daemon, registry: str) -> None:
+    name = f"{registry}/lib/python"
+    with closing(Client(f"http://{daemon.server.address}")) as client:
+        client.copy("smol", name)
+        pushed = list(client.push(name, insecure=True, stream=True))
+        client.delete(name)
+        client.delete("smol")
+        pulled = list(client.pull(name, insecure=True, stream=True))
+        assert (pushed[-1].status, pulled[-1].status) == ("success", "success")
+        assert {step.digest for step in pushed if step.digest and step.completed == step.total} >= {
+            step.digest for step in pulled if step.digest
+        }
+        client.delete(name)
+
+
 async def test_a_blob_in_many_parts_arrives_whole(registry: str, tmp_path: Path) -> None:
     content = os.urandom(5_000_000)
     store = ModelStore(StoreLayout(tmp_path / "models"))

@@ -140,12 +140,14 @@ class Upload:
         *,
         delays_s: Sequence[float] = DELAYS_S,
         stall_s: float = STALL_S,
+        settling_s: float = SETTLING_S,
         least_part_bytes: int = LEAST_PART_BYTES,
     ) -> None:
         self._client = client
         self._blob = blob
         self._delays_s = delays_s
         self._stall_s = stall_s
+        self._settling_s = settling_s
         self._least_part_bytes = least_part_bytes
         self._sent: dict[int, int] = {}
         """Bytes that are with the registry, or on their way, by part."""
@@ -294,7 +296,7 @@ class Upload:
         headers = {"Content-Type": "application/octet-stream"}
         try:
             async with self._client.request(
-                "PUT", target, data=b"", headers=headers, accept=_TAKEN, timeout_s=SETTLING_S
+                "PUT", target, data=b"", headers=headers, accept=_TAKEN, timeout_s=self._settling_s
             ):
                 pass
         except FileMissing:
@@ -351,7 +353,7 @@ class Upload:
             self._unreadable = error
             raise
         self._sums[part.index] = hashing.digest()
-        _extend(patience, SETTLING_S)
+        _extend(patience, self._settling_s)
 
     async def _pieces(self, part: Part) -> AsyncIterator[bytes]:
         path, left = self._blob.path, part.size_bytes

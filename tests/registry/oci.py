@@ -4,6 +4,7 @@ told to fail.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import itertools
 from collections import Counter
@@ -43,8 +44,13 @@ class OciRegistry:
     forgets_uploads: bool = False
     """After a cut, nothing is known of the upload."""
     least_chunk: int = 0
+    is_deaf: bool = False
+    """Parts are neither read nor answered."""
+    token_uses: int = 0
+    """How many requests a token is good for; 0 wants none."""
     port: int = 0
     received: bytearray = field(default_factory=bytearray)
+    _uses: Counter[str] = field(default_factory=Counter)
     _ids: Any = field(default_factory=lambda: itertools.count(1))
 
     @property
@@ -57,6 +63,13 @@ class OciRegistry:
         self.asked[kind] += 1
         self.headers.append(dict(request.headers) | {"kind": kind})
         self.queries.append(dict(request.query) | {"kind": kind})
+        if request.path == "/token":
+            return web.json_response({"token": f"token-{next(self._ids)}"})
+        if self.token_uses and not self._is_admitted(request):
+            challenge = (
+                f'Bearer realm="http://{self.name}/token",service="oci",scope="repository:lib/owl:push"'
+            )
+            return web.Response(status=401, headers={"WWW-Authenticate": challenge})
         if (status := self._failure(kind)) is not None:
             if not status:
                 assert request.transport is not None
@@ -64,6 +77,11 @@ class OciRegistry:
             await request.read()
             return web.Response(status=status or 500, text="out of order")
         return await self._truth(kind, request)
+
+    def _is_admitted(self, request: web.Request) -> bool:
+        shown = request.headers.get("Authorization", "")
+        self._uses[shown] += 1
+        return shown.startswith("Bearer token-") and self._uses[shown] <= self.token_uses
 
     def _failure(self, kind: str) -> int | None:
         for index, (which, status) in enumerate(self.failures):
@@ -107,6 +125,8 @@ class OciRegistry:
         return web.Response(status=202, headers=headers)
 
     async def _part(self, request: web.Request, upload: str) -> web.Response:
+        if self.is_deaf:
+            await asyncio.get_running_loop().create_future()
         location = {"Location": f"{request.path}?state=a%2Bb"}
         if self.redirects_parts:
             at = request.headers["Content-Range"].partition("-")[0]

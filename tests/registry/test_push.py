@@ -18,7 +18,15 @@ from orchestrator.registry.errors import AccessDenied, RegistryError, RetriesExh
 from orchestrator.registry.push import NothingToPush, Pusher
 from orchestrator.registry.registries import Registries
 from orchestrator.registry.settings import RegistrySettings
-from orchestrator.registry.upload import LEAST_PART_BYTES, MOST_PART_BYTES, Part, UploadRefused, parts_from
+from orchestrator.registry.upload import (
+    LEAST_PART_BYTES,
+    MOST_PART_BYTES,
+    Blob,
+    Part,
+    Upload,
+    UploadRefused,
+    parts_from,
+)
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import DamagedModel
 from orchestrator.store.layout import StoreLayout
@@ -216,6 +224,17 @@ async def test_an_empty_blob_can_be_sent(registry: OciRegistry, pusher: Pusher, 
     assert registry.blobs == {str(empty.digest): b""}
 
 
+@pytest.mark.parametrize("uses", [1, 3, 1000])
+async def test_a_token_that_has_run_out_is_renewed(
+    registry: OciRegistry, pusher: Pusher, model: str, uses: int
+) -> None:
+    registry.token_uses = uses
+    await told(pusher, model)
+    assert_complete(registry)
+    requests = sum(registry.asked.values()) - 2 * registry.asked["GET other"]
+    assert registry.asked["GET other"] == -(-requests // uses)
+
+
 async def test_a_refused_part_says_why(registry: OciRegistry, pusher: Pusher, model: str) -> None:
     registry.refused = {"PATCH part": 403}
     error = await failure(pusher, model)
@@ -232,6 +251,19 @@ async def test_a_part_that_keeps_failing_ends_the_push(
     assert isinstance(error, RetriesExhausted)
     assert str(error) == "max retries exceeded: http status 503 Service Unavailable: out of order"
     assert registry.asked["PATCH part"] == 6
+
+
+async def test_an_upload_that_has_stopped_moving_fails(
+    registry: OciRegistry, registries: Registries, store: ModelStore, model: str
+) -> None:
+    registry.is_deaf = True
+    digest = Digest.parse(digest_of(WEIGHTS))
+    blob = Blob(digest, store.blobs.path(digest), len(WEIGHTS))
+    async with registries.client(ModelName.parse(model), insecure=True) as client:
+        upload = Upload(client, blob, delays_s=(), stall_s=0.1, settling_s=0.1)
+        with pytest.raises(RetriesExhausted, match=f"the upload of {digest.short} has stopped moving"):
+            await upload.run()
+    assert upload.sent_bytes == 0
 
 
 async def test_an_answer_to_the_question_for_a_blob_that_is_none_ends_the_push(
