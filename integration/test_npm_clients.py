@@ -252,9 +252,21 @@ def test_failures_have_their_status(ai: Worker, here: Place, package: str) -> No
 # ---- the real engine ----
 
 
-def test_the_real_engine_answers(sdk: Worker, real_daemon: str) -> None:
-    said = sdk.call("chat", address=real_daemon, model=CHAT_MODEL, text="Name a colour.")
+@pytest.mark.parametrize(
+    ("package", "limit"),
+    [
+        ("ollama", {"options": {"num_predict": 8}}),
+        ("openai", {"max_completion_tokens": 8}),
+        ("anthropic", {"max_tokens": 8}),
+    ],
+)
+def test_the_real_engine_answers(
+    package: str, limit: dict[str, Any], request: pytest.FixtureRequest, real_daemon: str
+) -> None:
+    sdk: Worker = request.getfixturevalue(package)
+    said = sdk.call("chat", address=real_daemon, model=CHAT_MODEL, text="Name a colour.", **limit)
     assert said["text"]
+    assert 0 < said["tokens"][1] <= 8
     assert said["tokens"][0] > 10
 
 

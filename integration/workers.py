@@ -1,11 +1,13 @@
 """Client libraries in programs of their own: with their own packages, their own language, or both.
 
 Such a program reads one call per line from its standard input, makes it, and writes what came of it:
-``{"call": "chat", "arguments": {…}}`` → ``{"value": …}`` or ``{"error": {"kind", "message", "status"}}``.
+``{"id": 1, "call": "chat", "arguments": {…}}`` → ``{"id": 1, "value": …}``, or with
+``"error": {"kind", "message", "status"}``.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -47,17 +49,21 @@ class Worker:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self._ids = itertools.count(1)
 
     def call(self, name: str, **arguments: Any) -> Any:
         """What that call gave. Raises ``CallFailed`` with what the library raised."""
         sender, receiver = self._process.stdin, self._process.stdout
         assert sender is not None
         assert receiver is not None
-        sender.write(json.dumps({"call": name, "arguments": arguments}) + "\n")
+        number = next(self._ids)
+        sender.write(json.dumps({"id": number, "call": name, "arguments": arguments}) + "\n")
         sender.flush()
-        line = receiver.readline()
-        assert line, "the client ended; its last words are in the captured output"
-        answer = json.loads(line)
+        answer: dict[str, Any] = {}
+        while answer.get("id") != number:  # a call that a test has given up may be answered late
+            line = receiver.readline()
+            assert line, "the client ended; its last words are in the captured output"
+            answer = json.loads(line)
         if "error" in answer:
             raise CallFailed(**answer["error"])
         return answer["value"]

@@ -19,7 +19,7 @@ def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
         for line in sys.stdin:
             asked = json.loads(line)
             answer = _answer(runner, calls[asked["call"]], asked["arguments"])
-            answers.write(json.dumps(answer) + "\n")
+            answers.write(json.dumps({"id": asked["id"], **answer}) + "\n")
             answers.flush()
 
 

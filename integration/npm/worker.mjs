@@ -6,7 +6,8 @@ export async function serve(calls) {
   console.log = console.info = console.warn = console.error; // what libraries print is for people
   for await (const line of createInterface({ input: process.stdin })) {
     const asked = JSON.parse(line);
-    process.stdout.write(JSON.stringify(await answer(calls[asked.call], asked.arguments)) + '\n');
+    const { id } = asked;
+    process.stdout.write(JSON.stringify({ id, ...(await answer(calls[asked.call], asked.arguments)) }) + '\n');
   }
   process.exit(0);
 }
