@@ -16,7 +16,7 @@ def request_warnings(
 
     ``known`` are the keys that may have been meant.
     """
-    strange = (name for name in options if name not in OPTION_NAMES)
+    strange = (name for name, value in options.items() if value is not None and name not in OPTION_NAMES)
     return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES))
 
 

@@ -70,10 +70,12 @@ def read_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name, value in values.items():
+        if value is None:
+            continue
         reader = _READERS.get(name)
         if reader is None:
             logger.warning("invalid option provided", extra={"option": name, **_advice(name)})
-        elif value is not None:
+        else:
             found[name] = reader(name, value)
     return found
 

@@ -9,6 +9,7 @@ KEYS = frozenset({"model", "messages", "content"})
 
 def test_an_ordinary_request_is_not_warned_of() -> None:
     assert request_warnings((), {"num_ctx": 5, "stop": ["x"]}, KEYS) == ()
+    assert request_warnings((), {"mirostat": None}, KEYS) == ()
 
 
 def test_unknown_keys_and_options_are_named_with_what_may_have_been_meant() -> None:  # case B067

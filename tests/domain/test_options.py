@@ -95,7 +95,7 @@ def test_what_is_no_integer_is_refused(text: str) -> None:
 
 def test_an_unknown_option_is_named_in_the_log_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert Options().updated({"tfs_z": 1.0}) == Options()
+        assert Options().updated({"tfs_z": 1.0, "mirostat": None}) == Options()
     assert [record.__dict__["option"] for record in caplog.records] == ["tfs_z"]
 
 
