@@ -178,6 +178,13 @@ class Config:
         "OLLAMA_GO_TEMPLATE", env.SWITCH, None, "Use models' Go templates or not; unset decides per model"
     )
     vulkan: bool = setting("OLLAMA_VULKAN", env.BOOL, True, "Use GPUs through Vulkan", shown="true")
+    llama_cpp_compat: bool = setting(
+        "OLLAMA_LLAMA_CPP_COMPAT",
+        env.BOOL,
+        True,
+        "Translate published models that an engine does not read as they are",
+        shown="true",
+    )
     remotes: tuple[str, ...] = setting(
         "OLLAMA_REMOTES",
         env.LIST,

@@ -214,8 +214,10 @@ def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantiz
     )
 
 
-def _preparation(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> Preparation:
+def _preparation(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> Preparation | None:
     """Views of published files in a form of their own; what makes them is imported when a model is loaded."""
+    if not config.llama_cpp_compat:
+        return None
     cache = Path(environ.get("XDG_CACHE_HOME") or config.home / ".cache") / "orch" / "views"
 
     @functools.cache
