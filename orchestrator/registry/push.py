@@ -112,7 +112,8 @@ class Pusher:
             running = asyncio.ensure_future(upload.run())
             try:
                 while not await _ended(running, within_s=INTERVAL_S):
-                    yield _pushing(blob, upload.sent_bytes)
+                    if sent := upload.sent_bytes:
+                        yield _pushing(blob, sent)
                 running.result()
             finally:
                 running.cancel()
