@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.domain.digests import Digest
@@ -80,21 +80,14 @@ class BlobTransfer:
         Raises ``RegistryError``, ``StoreError``.
         """
         self.total_bytes = self.total_bytes or await self._source.size()
-        if await self._fetched_anew_if_damaged():
-            return
-        logger.warning("a resumed download was damaged, starting anew", extra={"digest": str(self.digest)})
-        await self._fetch_into(self._new_partial())
-
-    async def _fetched_anew_if_damaged(self) -> bool:
-        """Fetch what is missing; false if what was there before has spoiled it."""
         partial = self._new_partial()
         try:
             await self._fetch_into(partial)
-        except BlobMismatch:
+        except BlobMismatch as error:
             if not partial.is_resumed:
                 raise
-            return False
-        return True
+            logger.warning("what an earlier download has left is damaged, starting anew: %s", error)
+            await self._fetch_into(self._new_partial())
 
     def _new_partial(self) -> PartialFile:
         return PartialFile(self._layout, self.digest, self.total_bytes, self._settings.sizes)
@@ -245,16 +238,17 @@ class _Job:
 
 def _most_telling(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The one to report: trouble with the disk explains all others."""
-    leaves: list[BaseException] = []
-    waiting: list[BaseException] = [errors]
-    while waiting:
-        error = waiting.pop()
-        if isinstance(error, BaseExceptionGroup):
-            waiting.extend(error.exceptions)
-        else:
-            leaves.append(error)
+    leaves = list(_leaves(errors))
     for kind in (StoreError, RangesIgnored, OrchestratorError):
         for leaf in leaves:
             if isinstance(leaf, kind):
                 return leaf
     return leaves[0]
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

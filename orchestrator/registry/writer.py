@@ -14,7 +14,7 @@ _BATCH_S = 0.1
 
 
 def batch_bytes(writers: int) -> int:
-    """The size of batches when there are so many writers, so that they do not hold much in memory together."""
+    """The size of batches when there are so many writers: together they must not hold much in memory."""
     return max(_BATCH_BYTES * 2 // max(writers, 2), _LEAST_BATCH_BYTES)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections import Counter
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from itertools import count
 
 import pytest
@@ -387,6 +388,41 @@ async def test_a_manifest_with_unknown_members_is_stored_byte_for_byte(
     hostile.manifests["ns/m/latest"] = content
     await pulls.pull(name)
     assert pulls.store.layout.manifest(ModelName.parse(name)).read_bytes() == content
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_any_mixture_of_faults_ends_with_a_sound_store(
+    hostile: Registry, pulls: Pulls, seed: int
+) -> None:
+    chance = random.Random(seed)
+    name = hostile.add("ns/m", BIG, SMALL)
+    faults = [
+        cuts(chance.randrange(900_000)),
+        cuts(chance.randrange(900_000), reset=True),
+        ignores_ranges(hostile),
+        stalls(chance.randrange(900_000)),
+        shortens(chance.randrange(1, 900_000)),
+        damages(chance.randrange(900_000)),
+        answers(503, Retry_After="0"),
+        answers(429),
+        html,
+    ]
+
+    def mixed(request: Request, reply: Reply) -> Reply:
+        return chance.choice(faults)(request, reply) if chance.random() < 0.4 else reply
+
+    hostile.fail_always("blob", mixed)
+    puller = pulls.other_puller(stall_s=0.2)
+    for _ in range(4):
+        with suppress(RegistryError):
+            await pulls.pull(name, puller=puller)
+        pulls.assert_sound()
+    hostile.faults.clear()
+    await pulls.pull(name, puller=puller)
+    pulls.assert_sound()
+    assert pulls.has(BIG)
+    assert pulls.has(SMALL)
+    assert not any("-partial" in file for file in pulls.files())
 
 
 async def test_a_client_that_leaves_keeps_the_parts(hostile: Registry, pulls: Pulls) -> None:
