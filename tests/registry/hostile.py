@@ -72,6 +72,7 @@ class Reply:
     endless: bool = False
     """The body is repeated for as long as the client listens."""
     bytes_per_second: int = 0
+    begins_after_s: float = 0.0
 
 
 Fault = Callable[[Request, Reply], Reply]
@@ -100,6 +101,8 @@ class Registry:
         self.host = "127.0.0.1"
         self.realm = ""
         self.connections = 0
+        self.sending = 0
+        """Requests for blobs that are being answered."""
         self._connected: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     @property
@@ -153,14 +156,23 @@ class Registry:
         try:
             while request := await _read_request(reader):
                 self.requests.append(request)
-                if not await self._send(reader, writer, request, self._reply(request)):
-                    break
+                with self._counted(request):
+                    if not await self._send(reader, writer, request, self._reply(request)):
+                        break
         except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
             with contextlib.suppress(ConnectionError):
                 writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         finally:
             writer.close()
             del self._connected[task]
+
+    @contextlib.contextmanager
+    def _counted(self, request: Request) -> Iterator[None]:
+        self.sending += request.kind == "blob"
+        try:
+            yield
+        finally:
+            self.sending -= request.kind == "blob"
 
     def _reply(self, request: Request) -> Reply:
         honest = self._honest(request)
@@ -191,6 +203,7 @@ class Registry:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: Request, reply: Reply
     ) -> bool:
         """Write an answer; whether the connection may go on."""
+        await asyncio.sleep(reply.begins_after_s)
         length = len(reply.body) if reply.length is None else reply.length
         headers = dict(reply.headers)
         if length >= 0:
@@ -278,6 +291,16 @@ def stalls(size: int) -> Fault:
 def waits(gate: asyncio.Event, size: int) -> Fault:
     """Nothing comes after ``size`` bytes of the body until the gate is open."""
     return lambda _request, reply: replace(reply, gate=gate, gate_after=size)
+
+
+def is_late(seconds: float) -> Fault:
+    """The answer is right, but takes long to begin, as through a tunnel."""
+    return lambda _request, reply: replace(reply, begins_after_s=seconds)
+
+
+def allows(registry: Registry, connections: int) -> Fault:
+    """More requests at one time are too many."""
+    return lambda _request, reply: Reply(429) if registry.sending > connections else reply
 
 
 def lies_about_length(by: int) -> Fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -13,11 +14,12 @@ import pytest
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
 from orchestrator.registry.errors import PullStopped, RegistryError
+from orchestrator.registry.parts import PartSizes
 from orchestrator.registry.settings import RegistrySettings
 from orchestrator.store.errors import DiskFull
 from orchestrator.store.layout import StoreLayout
 from orchestrator.store.models import ModelStore
-from tests.registry.hostile import Registry, answers, blobs, cuts, only, sha256, waits
+from tests.registry.hostile import Registry, allows, answers, blobs, cuts, is_late, only, sha256, waits
 from tests.registry.pulling import Pulls
 
 MIB = 1 << 20
@@ -260,6 +262,36 @@ async def test_many_connections_are_used_where_each_is_slow(hostile: Registry, p
     await pulls.pull(name)
     assert hostile.connections - before >= 3
     assert pulls.has(BIG)
+
+
+async def test_a_server_that_wants_fewer_connections_gets_fewer(hostile: Registry, pulls: Pulls) -> None:
+    name = hostile.add("ns/m", BIG)
+    hostile.bytes_per_second = MIB // 2
+    hostile.fail_always("blob", allows(hostile, 1))
+    await pulls.pull(name, puller=pulls.other_puller(streams=1))
+    pulls.assert_sound()
+    assert pulls.has(BIG)
+
+
+def ranges(hostile: Registry) -> list[int]:
+    """The lengths of the ranges of the large blob that were asked for."""
+    asked = [request.headers.get("range", "") for request in hostile.asked("blob")]
+    numbers = [re.findall(r"\d+", text) for text in asked if text]
+    return [int(last) - int(first) + 1 for first, last in numbers]
+
+
+async def test_a_near_server_is_asked_for_little_at_a_time(hostile: Registry, pulls: Pulls) -> None:
+    name = hostile.add("ns/m", BIG * 8)
+    await pulls.pull(name, puller=pulls.other_puller(sizes=PartSizes()))
+    assert max(ranges(hostile)) == MIB
+
+
+async def test_what_seems_near_may_be_a_tunnel(hostile: Registry, pulls: Pulls) -> None:
+    name = hostile.add("ns/m", BIG * 8)
+    hostile.fail_always("blob", is_late(0.05))
+    await pulls.pull(name, puller=pulls.other_puller(sizes=PartSizes()))
+    assert max(ranges(hostile)) > 8 * MIB
+    assert len(ranges(hostile)) < 8
 
 
 @pytest.fixture
