@@ -53,7 +53,11 @@ class StoredTensor:
 
 def computed(operation: Operation, tensors: Sequence[StoredTensor], arguments: Mapping[str, int]) -> bytes:
     """The data that ``operation`` makes of ``tensors``. Raises ``CannotTranslate``."""
-    return _OPERATIONS[operation](tensors, **arguments)
+    try:
+        return _OPERATIONS[operation](tensors, **arguments)
+    except ValueError as error:  # numpy's word for shapes that do not fit
+        names = ", ".join(tensor.info.name for tensor in tensors)
+        raise CannotTranslate(f"{operation.value} of {names}: {error}") from error
 
 
 def promote(tensors: Sequence[StoredTensor]) -> bytes:

@@ -168,7 +168,8 @@ class Draft:
 
     def _stored(self, tensor: PlannedTensor) -> TensorInfo:
         place = tensor.stretch
-        assert place is not None, f"{tensor.name} is changed twice"
+        if place is None:
+            raise CannotTranslate(f'tensor "{tensor.name}" would have to be changed twice')
         return TensorInfo(tensor.name, tensor.shape, tensor.type, place.offset, place.size_bytes)
 
 
@@ -179,8 +180,9 @@ def kept(tensor: TensorInfo) -> PlannedTensor:
 
 def first_rows(tensor: TensorInfo, count: int) -> PlannedTensor:
     """The first ``count`` of a tensor's outermost entries. Raises ``CannotTranslate`` if there are fewer."""
-    if not 0 < count <= tensor.shape[-1]:
-        raise CannotTranslate(f'tensor "{tensor.name}" has {tensor.shape[-1]} rows, {count} are wanted')
+    rows = tensor.shape[-1] if len(tensor.shape) > 1 else 0
+    if not 0 < count <= rows:
+        raise CannotTranslate(f'tensor "{tensor.name}" has {rows} rows, {count} are wanted')
     shape = (*tensor.shape[:-1], count)
     elements = tensor.elements // tensor.shape[-1] * count
     return PlannedTensor(

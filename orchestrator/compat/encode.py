@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.compat.errors import CannotTranslate
 from orchestrator.files.ggml import TENSOR_TYPES
 
 __all__ = ["file_head", "index_entry", "key_value", "packed_bytes", "text"]
@@ -28,7 +29,10 @@ def file_head(*, tensors: int, keys: int) -> bytes:
 
 
 def key_value(key: str, kind: str, value: Any) -> bytes:
-    """A key with its value; ``kind`` is a type as ``GgufHeader.types`` has it: ``u32``, ``arr:str`` …"""
+    """A key with its value; ``kind`` is a type as ``GgufHeader.types`` has it: ``u32``, ``arr:str`` …
+
+    Raises ``CannotTranslate`` for a number that the type does not hold.
+    """
     outer, _, element = kind.partition(":")
     front = text(key) + struct.pack("<I", _CODES[outer])
     if not element:
@@ -57,4 +61,7 @@ def text(value: str) -> bytes:
 def _plain(kind: str, values: Sequence[Any]) -> bytes:
     if kind == "str":
         return b"".join(map(text, values))
-    return struct.pack(f"<{len(values)}{_LETTERS[kind]}", *values)
+    try:
+        return struct.pack(f"<{len(values)}{_LETTERS[kind]}", *values)
+    except struct.error as error:
+        raise CannotTranslate(f"a number is out of range: {error}") from error

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from orchestrator.compat.draft import Draft
+from orchestrator.compat.errors import CannotTranslate
 from orchestrator.compat.families.base import Family
 from orchestrator.compat.plan import FilePlan, ViewPlan
 from orchestrator.compat.source import Source
@@ -63,8 +64,11 @@ def plan_view(source: Source) -> ViewPlan | None:
     if family is None:
         return None
     has_tower = source.has_tensors("v.")
-    text = family.text(source) if family.text else None
-    projector = family.projector(source) if family.projector and has_tower else None
+    try:
+        text = family.text(source) if family.text else None
+        projector = family.projector(source) if family.projector and has_tower else None
+    except (ArithmeticError, LookupError, ValueError) as error:  # of shapes that such models never have
+        raise CannotTranslate(f"{source.architecture} model of an unknown form: {error}") from error
     if projector is None and text is not None and _is_the_source(text, source):
         return None
     return ViewPlan(text, projector)

@@ -57,6 +57,13 @@ class Source:
         shape = self.tensor(name).shape
         return shape[axis] if axis < len(shape) else 1
 
+    def vision_blocks(self) -> int:
+        """Blocks of the vision tower. Raises ``CannotTranslate`` if there are not even so many tensors."""
+        count = self.config.uint("vision.block_count")
+        if count > len(self.tensors):
+            raise CannotTranslate(f"a tower of {count} blocks in a file of {len(self.tensors)} tensors")
+        return count
+
     def array_length(self, key: str) -> int:
         """Elements of an array, read or not; 0 if there is none."""
         value = self.config.get(key)

@@ -64,7 +64,7 @@ def _projector(source: Source) -> FilePlan:
     copy_uint(draft, "spatial_merge_size", "clip.vision.spatial_merge_size")
     copy_float(draft, "vision.rope.freq_base", "clip.rope.freq_base")
     _turn_heads(draft)
-    width = source.config.uint("embedding_length")
+    width = source.dimension("token_embd.weight", 0)
     draft.add(
         PlannedTensor(_LINE_BREAK, (width,), "F32", Computed(Operation.ZEROS, arguments={"count": width}))
     )

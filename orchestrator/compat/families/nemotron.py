@@ -35,6 +35,8 @@ _TOWER_NAMES: Mapping[str, str] = {
     "mm.1.weight": "mm.model.mlp.1.weight",
     "mm.2.weight": "mm.model.mlp.3.weight",
 }
+_LARGEST_SIDE = 1024
+"""Of an image, in patches."""
 _POSITIONS = ("v.position_embd.weight", "v.position_embd")
 
 
@@ -100,6 +102,8 @@ def _fit_to_image(draft: Draft, width: int) -> None:
     config = draft.source.config
     patch = config.uint("vision.patch_size") or _DEFAULTS["patch_size"]
     side = (config.uint("vision.image_size") or _DEFAULTS["image_size"]) // patch
+    if side > _LARGEST_SIDE:
+        raise CannotTranslate(f"an image of {side} by {side} patches")
     for name in filter(draft.get, _POSITIONS):
         draft.compute(name, Operation.RESAMPLE, shape=(width, side * side), embedding=width, side=side)
     draft.rename_each(lambda name: _POSITIONS[0] if name == _POSITIONS[1] else name)

@@ -63,8 +63,8 @@ def _projector(source: Source) -> FilePlan:
 def _place_deep_mergers(draft: Draft) -> None:
     """Name the mergers after the layers they stand behind."""
     layers = draft.source.config.uints(_DEEP)
-    count = draft.source.config.uint("vision.block_count")
-    draft.set("clip.vision.is_deepstack_layers", "arr:bool", [number in layers for number in range(count)])
+    is_deep = [number in layers for number in range(draft.source.vision_blocks())]
+    draft.set("clip.vision.is_deepstack_layers", "arr:bool", is_deep)
     draft.rename_each(lambda name: _deep_name(name, layers) if name.startswith(_DEEP_MERGER) else name)
 
 
