@@ -151,9 +151,9 @@ class OciRegistry:
     async def _direct(self, request: web.Request) -> web.Response:
         _, _, upload, at = request.path.split("/")
         content = await request.read()
-        held = self.uploads[upload]
-        held[int(at) :] = held[int(at) :].ljust(len(content), b"\0")
-        held[int(at) : int(at) + len(content)] = content
+        held, end = self.uploads[upload], int(at) + len(content)
+        held.extend(bytes(max(end - len(held), 0)))  # parts come in any order
+        held[int(at) : end] = content
         return web.Response(status=200)
 
     def _progress(self, request: web.Request, upload: str) -> web.Response:
