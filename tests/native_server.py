@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Any
 
 
@@ -85,6 +85,41 @@ def native_server() -> Iterator[NativeServer]:
         thread.start()
         try:
             yield server
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+@contextmanager
+def stalling_server(beginning: bytes, *, length: int | None = None) -> Iterator[tuple[str, threading.Event]]:
+    """A server that begins an answer, of which ``length`` bytes are announced, and then waits for the client
+    to leave. The event is set when somebody waits for the rest.
+    """
+    asked = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            if length is not None:
+                self.send_header("Content-Length", str(length))
+            self.end_headers()
+            self.wfile.write(beginning)
+            asked.set()
+            self.rfile.read(1)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, name="stalling")
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{http.server_port}", asked
         finally:
             http.shutdown()
             thread.join()

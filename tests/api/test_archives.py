@@ -95,6 +95,14 @@ async def test_a_client_that_leaves_leaves_nothing(client: Client, state: AppSta
     await until(state, lambda files: not files)
 
 
+async def test_a_client_that_leaves_an_export_holds_nothing(client: Client, state: AppState) -> None:
+    await asyncio.to_thread(_make, state)
+    async with client.post("/api/export", json={"model": "owl"}) as reply:
+        await reply.content.readany()
+    await state.models.delete(OWL)
+    await until(state, lambda files: not files)
+
+
 async def until(state: AppState, is_so: Callable[[list[Path]], bool]) -> None:
     """Look at the store until it is so: nobody is told of files that come and go."""
     async with asyncio.timeout(30):

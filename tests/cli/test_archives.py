@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Orch
-from tests.native_server import NativeServer
+from tests.native_server import NativeServer, stalling_server
 
 ARCHIVE = bytes(range(256)) * 50
 TAKEN = {"status": "success", "models": ["owl:latest", "fox:v1"]}
@@ -130,6 +133,20 @@ def test_a_file_appears_only_when_it_is_complete(
         printed = orch("export", "owl")
     assert printed.status == 1
     assert printed.err.endswith("Error: export of owl broke off before its end\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_whoever_interrupts_an_export_finds_no_file(tmp_path: Path) -> None:
+    with stalling_server(ARCHIVE, length=2 * len(ARCHIVE)) as (url, asked):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "orchestrator.cli", "export", "owl"],
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OLLAMA_HOST": url},
+            cwd=tmp_path,
+            stderr=subprocess.DEVNULL,
+        )
+        assert asked.wait(60)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
     assert not list(tmp_path.iterdir())
 
 

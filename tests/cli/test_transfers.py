@@ -6,16 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Orch
-from tests.native_server import NativeServer
+from tests.native_server import NativeServer, stalling_server
 
 DIGEST = "sha256:6a0746a1ec1a" + "0" * 52
 
@@ -36,7 +32,7 @@ def test_a_pull_shows_statuses_and_bars(orch: Orch, server: NativeServer) -> Non
 
 
 def test_whoever_interrupts_a_pull_is_told_how_to_go_on(tmp_path: Path) -> None:
-    with server_in_the_middle_of_a_pull() as (url, asked):
+    with stalling_server(b'{"status":"pulling manifest"}\n') as (url, asked):
         process = subprocess.Popen(
             [sys.executable, "-m", "orchestrator.cli", "pull", "--insecure", "m"],
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OLLAMA_HOST": url},
@@ -50,37 +46,6 @@ def test_whoever_interrupts_a_pull_is_told_how_to_go_on(tmp_path: Path) -> None:
     assert said.endswith(
         "Interrupted. What was fetched is kept: `orch pull --insecure m` goes on from there.\n"
     )
-
-
-@contextmanager
-def server_in_the_middle_of_a_pull() -> Iterator[tuple[str, threading.Event]]:
-    """Says one thing of the pull it is asked for, and then nothing until the client leaves."""
-    asked = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b'{"status":"pulling manifest"}\n')
-            asked.set()
-            self.rfile.read(1)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{http.server_port}", asked
-        finally:
-            http.shutdown()
-            thread.join()
 
 
 def test_a_blob_that_has_not_begun_shows_no_bar(orch: Orch, server: NativeServer) -> None:
