@@ -144,7 +144,7 @@ class _Making:
             text=True,
             errors="replace",
         )
-        with (work / "build.log").open("a", encoding="utf-8") as log, process:
+        with (work / "build.log").open("a", buffering=1, encoding="utf-8") as log, process:
             for line in process.stdout or ():
                 log.write(line)
                 last.append(line.rstrip())
