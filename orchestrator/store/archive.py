@@ -189,7 +189,7 @@ class Import:
     def _begin_blob(self, digest: Digest, size_bytes: int) -> None:
         self._held.enter_context(self._store.holding([digest]))
         self._name, self._target = digest, None
-        if not self._store.blobs.has(digest, size_bytes):
+        if not self._store.blobs.is_whole(digest, size_bytes):
             self._target = BlobFile(self._store.layout, size_bytes=size_bytes)
 
     def _end(self) -> Iterator[Progress]:
@@ -208,7 +208,7 @@ class Import:
         try:
             if file.digest != digest:
                 raise ArchiveRefused(f"the content of {digest} is not what its digest says")
-            file.commit()
+            file.commit(replaces=True)
         finally:
             file.discard()
         self._created.append(digest)

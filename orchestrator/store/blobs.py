@@ -98,14 +98,15 @@ class BlobFile:
                 rest = rest[self._file.write(rest) :]
         self._written_bytes += len(content)
 
-    def commit(self, expected: str | None = None) -> StoredBlob:
+    def commit(self, expected: str | None = None, *, replaces: bool = False) -> StoredBlob:
         """Give the file its final name, which is its true digest.
 
-        Raises ``DigestMismatch`` when ``expected`` is another one; the content is kept nevertheless.
+        A file that has it already stays, if it is as long, unless this one ``replaces`` it. Raises
+        ``DigestMismatch`` when ``expected`` is another one; the content is kept nevertheless.
         """
         digest = self.digest
         final = self._layout.blob(digest)
-        created = _size_or_none(final) != self._written_bytes
+        created = replaces or _size_or_none(final) != self._written_bytes
         if created:
             with self._translated("write"):
                 os.fchmod(self._file.fileno(), FILE_MODE)
@@ -174,6 +175,16 @@ class BlobStore:
     def has(self, digest: Digest, size_bytes: int) -> bool:
         """Whether the blob is there and as long as it should be."""
         return _size_or_none(self.path(digest)) == size_bytes
+
+    def is_whole(self, digest: Digest, size_bytes: int) -> bool:
+        """Whether the blob is there, and is what its digest says: all of it is read."""
+        if not self.has(digest, size_bytes):
+            return False
+        try:
+            with self.path(digest).open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() == digest.hex.lower()
+        except OSError:
+            return False
 
     def size(self, digest: Digest) -> int:
         """Size in bytes. Raises ``StoreError`` when the blob is not there."""

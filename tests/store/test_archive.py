@@ -132,6 +132,14 @@ def test_blobs_that_are_there_are_not_needed(store: ModelStore) -> None:
     assert taken(store, packed({f"manifests/{copy.path}": manifest})) == [copy]
 
 
+def test_a_damaged_blob_is_replaced_by_the_one_in_the_archive(store: ModelStore) -> None:
+    content = b"".join(Export(store, OWL).pieces())
+    before = files_of(store)
+    store.layout.blob(Digest.parse(blob_of(PARTS[1])[1].digest)).write_bytes(b"x" * len(PARTS[1]))
+    taken(store, content)
+    assert files_of(store) == before
+
+
 def test_blobs_that_no_model_uses_do_not_stay(empty: ModelStore) -> None:
     path, layer = blob_of(b"used")
     stray, _ = blob_of(b"stray")
