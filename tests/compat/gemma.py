@@ -13,8 +13,8 @@ from orchestrator.compat.writer import opened, write_file
 from orchestrator.create.rewrite import GgufFile, with_tensors
 from orchestrator.files.gguf import read_config, read_header
 from tests.compat.pairs import pairs
-from tests.compat.stock import V
 from tests.compat.tiny import random_tensor
+from tests.compat.towers import V
 from tests.sample_models import cached, gemma3
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.compat.families.gemma3 import CHAT_TEMPLATE
-from tests.compat import stock
+from tests.compat import stock, towers
 from tests.compat.tiny import LLAMA_SPARE, Floats, Model, numbers, random_tensor, tensor
 from tests.gguf_builder import Tensor, Typed
 
@@ -38,7 +38,7 @@ def pairs() -> Iterator[Pair]:
 
 
 def _gemma3() -> Pair:
-    text, projector = stock.gemma3(chat_template=CHAT_TEMPLATE), stock.gemma3_tower()
+    text, projector = stock.gemma3(chat_template=CHAT_TEMPLATE), towers.gemma3_tower()
     published = (
         text.key_renamed(".rope.freq_base", ".rope.global.freq_base")
         .key_renamed(".rope.freq_base_swa", ".rope.local.freq_base")
@@ -110,7 +110,7 @@ def _gemma3n() -> Pair:
 
 
 def _gemma4() -> Pair:
-    text, projector = stock.gemma4(), stock.gemma4_tower(hears=False)
+    text, projector = stock.gemma4(), towers.gemma4_tower(hears=False)
     published = text.with_keys({"tokenizer.ggml.model": "llama"})
     for block in range(stock.BLOCKS):
         name = f"blk.{block}.ffn_gate_up_exps.weight"
@@ -127,7 +127,7 @@ def _gemma4() -> Pair:
 
 
 def _gemma4_with_sound() -> Pair:
-    text, projector = stock.gemma4(), stock.gemma4_tower(hears=True)
+    text, projector = stock.gemma4(), towers.gemma4_tower(hears=True)
     inside = projector.renamed(
         ("a.pre_encode.out.", "mm.a.fc."),
         ("a.input_projection.weight", "a.pre_encode.out.weight"),
@@ -148,7 +148,7 @@ def _qwen35(experts: bool) -> Pair:
     published = _recurrent(text).with_keys(
         {".rope.dimension_sections": Typed("arr:i32", stock.SECTIONS[:3]), ".rope.mrope_interleaved": True}
     )
-    projector = stock.qwen35_tower()
+    projector = towers.qwen35_tower()
     inside = _qwen3_inside(projector)
     return Pair(text.architecture, _with_tower(published, inside), text, projector)
 
@@ -240,7 +240,7 @@ def _olmo3() -> Pair:
 
 
 def _mistral3() -> Pair:
-    text, projector = stock.mistral3(), stock.pixtral_tower()
+    text, projector = stock.mistral3(), towers.pixtral_tower()
     published = (
         text.key_renamed(".rope.scaling.yarn_beta_fast", ".rope.scaling.beta_fast")
         .key_renamed(".rope.scaling.yarn_beta_slow", ".rope.scaling.beta_slow")
@@ -276,7 +276,7 @@ def _halves_apart(rows: Floats, *, heads: int) -> Floats:
 
 
 def _qwen25vl() -> Pair:
-    text, projector = stock.qwen2vl(), stock.qwen25vl_tower()
+    text, projector = stock.qwen2vl(), towers.qwen25vl_tower()
     published = text.without_keys(".rope.dimension_sections").called("qwen25vl")
     published = published.with_keys({".rope.mrope_section": Typed("arr:i32", stock.SECTIONS[:3])})
     inside = _as_half(projector, "v.patch_embd.weight", "v.patch_embd.weight.1")
@@ -292,7 +292,7 @@ def _qwen25vl() -> Pair:
 
 
 def _qwen3vl(experts: bool) -> Pair:
-    text, projector = stock.qwen3vl(experts=experts), stock.qwen3vl_tower()
+    text, projector = stock.qwen3vl(experts=experts), towers.qwen3vl_tower()
     published = text.without_keys(".rope.dimension_sections", ".n_deepstack_layers")
     inside = _qwen3_inside(projector).renamed(
         ("v.deepstack.0.norm", "v.deepstack_merger.0.norm"),
@@ -340,7 +340,7 @@ def _qwen3_inside(projector: Model) -> Model:
 
 
 def _deepseekocr() -> Pair:
-    text, projector = stock.deepseek2_ocr(), stock.deepseek_tower()
+    text, projector = stock.deepseek2_ocr(), towers.deepseek_tower()
     published = text.without_keys(
         ".attention.layer_norm_rms_epsilon", ".expert_feed_forward_length", ".expert_shared_count"
     ).called("deepseekocr")
@@ -372,7 +372,7 @@ def _deepseekocr() -> Pair:
 
 
 def _glmocr() -> Pair:
-    text, projector = stock.glm4(), stock.glm_tower()
+    text, projector = stock.glm4(), towers.glm_tower()
     published = text.without_keys(".rope.dimension_sections", ".rope.dimension_count").called("glmocr")
     keys = {".rope.mrope_section": Typed("arr:i32", stock.SECTIONS[:3]), "tokenizer.ggml.pre": "default"}
     published = published.with_keys(keys)
@@ -394,7 +394,7 @@ def _glmocr() -> Pair:
         .key_renamed(".vision.feed_forward_length", ".vision.intermediate_size")
         .key_renamed(".vision.attention.layer_norm_epsilon", ".vision.attention.layer_norm_rms_epsilon")
         .with_keys({".vision.out_hidden_size": stock.E})
-        .with_keys({key.replace("clip", "", 1): value for key, value in stock.CLIP.items()})
+        .with_keys({key.replace("clip", "", 1): value for key, value in towers.CLIP.items()})
     )
     return Pair("glmocr", whole, text, projector)
 
@@ -424,11 +424,11 @@ def _nemotron_moe() -> Pair:
 
 
 def _nemotron_omni(experts: bool) -> Pair:
-    text, projector = stock.nemotron(experts=experts), stock.nemotron_tower()
-    small = random_tensor("v.position_embd.weight", (1, stock.N_V, 9))
-    grid = numbers(small).reshape(9, stock.N_V)
+    text, projector = stock.nemotron(experts=experts), towers.nemotron_tower()
+    small = random_tensor("v.position_embd.weight", (1, towers.N_V, 9))
+    grid = numbers(small).reshape(9, towers.N_V)
     projector = projector.with_tensors(
-        [tensor("v.position_embd.weight", _resampled(grid, stock.N_SIDE // stock.N_PATCH))]
+        [tensor("v.position_embd.weight", _resampled(grid, towers.N_SIDE // towers.N_PATCH))]
     )
     patches = projector.numbers("v.patch_embd.weight").astype(np.float16)
     inside = _as_half(projector, "v.class_embd", "v.patch_embd.weight").renamed(
@@ -440,7 +440,7 @@ def _nemotron_omni(experts: bool) -> Pair:
     inside = inside.with_tensors(
         [
             tensor("v.position_embd.weight", grid[None]),
-            tensor("v.patch_embd.weight", patches.reshape(stock.N_V, -1), "F16"),
+            tensor("v.patch_embd.weight", patches.reshape(towers.N_V, -1), "F16"),
             random_tensor("a.conv.weight", (4, 4)),
             random_tensor("mm.a.fc.weight", (4, 4)),
         ]
@@ -480,7 +480,7 @@ def _llama3() -> Pair:
 
 
 def _llama4() -> Pair:
-    text, projector = stock.llama4(), stock.llama4_tower()
+    text, projector = stock.llama4(), towers.llama4_tower()
     inside = _as_half(projector, "v.patch_embd.weight")
     inside = _renamed_whole(inside, "v.position_embd.weight", "v.positional_embedding_vlm").renamed(
         ("mm.model.mlp.1.", "v.vision_adapter.mlp.fc1."),
@@ -506,7 +506,7 @@ def _llama4() -> Pair:
 
 
 def _llava() -> Pair:
-    projector = stock.llava_tower()
+    projector = towers.llava_tower()
     return Pair("llava", projector.without_keys("clip.projector_type"), projector=projector)
 
 
