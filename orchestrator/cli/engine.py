@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from orchestrator.cli.grammar import UsageError
 from orchestrator.cli.tables import block
 from orchestrator.llama_cpp.cache import BuildCache
-from orchestrator.llama_cpp.errors import MalformedPin
+from orchestrator.llama_cpp.errors import EngineBuildError, MalformedPin
 from orchestrator.llama_cpp.project import Project, find_project
 from orchestrator.runners.engines import EngineInfo, EngineKind, find_engine
 
@@ -46,6 +46,10 @@ def _build(preset: str, jobs: int | None) -> int:
             progress=Progress(progress.say, progress.step),
             jobs=jobs,
         )
+    except EngineBuildError as error:
+        # the way on is for logs of machines too, not for terminals alone
+        progress.say(f"Error: {error}\n{error.hint}")
+        return 1
     finally:
         progress.end()
     print(made.library / "llama-server")
