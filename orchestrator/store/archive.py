@@ -31,7 +31,8 @@ from orchestrator.store.tar import END, ArchiveRefused, Begin, End, Event, Piece
 
 PIECE_BYTES = 1 << 20
 LARGEST_MANIFEST_BYTES = 4 << 20
-MOST_MODELS = 1000
+MOST_MANIFESTS_BYTES = 64 << 20
+"""Of all manifests of an archive: they are kept in memory until the end."""
 
 _BLOB = re.compile(r"blobs/(sha256-[0-9a-f]{64})")
 _MANIFEST = "manifests/"
@@ -180,8 +181,8 @@ class Import:
         elif path.startswith(_MANIFEST) and (name := ModelName.from_path(path.removeprefix(_MANIFEST))):
             if size_bytes > LARGEST_MANIFEST_BYTES:
                 raise ArchiveRefused(f"the manifest of {name.short} has {size_bytes} bytes")
-            if len(self._manifests) == MOST_MODELS:
-                raise ArchiveRefused(f"it holds more than {MOST_MODELS} models")
+            if size_bytes + sum(map(len, self._manifests.values())) > MOST_MANIFESTS_BYTES:
+                raise ArchiveRefused("it holds too many models for one archive")
             self._name, self._target = name, bytearray()
         else:
             raise ArchiveRefused(f"{_shown(path)} is no part of a model")

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.store import tar
-from orchestrator.store.archive import LARGEST_MANIFEST_BYTES, Export, Import
+from orchestrator.store.archive import LARGEST_MANIFEST_BYTES, MOST_MANIFESTS_BYTES, Export, Import
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import DamagedModel, DiskFull, ModelNotFound
 from orchestrator.store.layout import StoreLayout
@@ -185,6 +185,17 @@ def test_a_hostile_archive_changes_nothing(store: ModelStore, files: dict[str, b
         taken(store, packed(files))
     assert reason in str(caught.value)
     assert files_of(store) == before
+
+
+def test_more_models_than_memory_is_good_for_are_refused(empty: ModelStore) -> None:
+    taking = Import(empty)
+    content = bytes(LARGEST_MANIFEST_BYTES)
+    for number in range(MOST_MANIFESTS_BYTES // LARGEST_MANIFEST_BYTES):
+        path = f"manifests/a/b/c/{number}"
+        taking.feed(tar.header(path, len(content), modified_s=0) + content)
+    with pytest.raises(tar.ArchiveRefused, match="too many models"):
+        taking.feed(tar.header("manifests/a/b/c/more", 1, modified_s=0))
+    taking.close()
 
 
 def test_the_same_model_twice_is_refused(empty: ModelStore) -> None:
