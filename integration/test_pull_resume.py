@@ -17,9 +17,9 @@ import pytest
 
 from tests.registry.hostile import Registry
 
-KILLS = 8
-SIZE = 64 << 20
-PART_BYTES = 16 << 20
+KILLS = 6
+SIZE = 96 << 20
+PART_BYTES = 48 << 20
 MOST = 1.1
 """Times the size that may be fetched in all."""
 

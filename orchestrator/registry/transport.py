@@ -107,10 +107,13 @@ class Transport:
 
     def _proxy(self, url: URL) -> URL | None:
         try:
-            return self._settings.proxies.of(url)
+            proxy = self._settings.proxies.of(url)
+            if proxy is not None and proxy.scheme not in ("http", "https"):
+                raise ValueError(proxy.scheme)
+            return proxy
         except ValueError as error:
             raise Unreachable(
-                "Proxy", str(url), "the address of the proxy is malformed", temporary=False
+                "Get", str(url), "proxyconnect: only http and https proxies can be used", temporary=False
             ) from error
 
     async def _context(self, url: URL, *, verify: bool) -> ssl.SSLContext | bool:

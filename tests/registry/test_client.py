@@ -304,6 +304,12 @@ async def test_a_proxy_that_is_not_there_is_told(settings: RegistrySettings) -> 
         await manifest(proxied, "m", insecure=False)
 
 
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://[::1"])
+async def test_a_proxy_of_another_kind_is_told(settings: RegistrySettings, proxy: str) -> None:
+    with pytest.raises(Unreachable, match="proxy"):
+        await manifest(replace(settings, proxies=Proxies(https=proxy)), "m", insecure=False)
+
+
 @pytest.mark.parametrize(("header", "seconds"), [("5", 5.0), ("", None), ("soon", None), ("-1", None)])
 def test_retry_after_in_seconds(header: str, seconds: float | None) -> None:
     assert retry_after({"Retry-After": header}) == seconds
