@@ -309,6 +309,28 @@ async def test_blobs_elsewhere_are_fetched_without_credentials(hostile: Registry
     assert len(hostile.asked("blob")) < len(elsewhere.asked("blob"))
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "X-Sig=a%2Bb%2F%3D%20c+d&k=%7Bx%7D",
+        "sig=AbC%2f%3d&se=2026-01-01T00%3A00%3A00Z",
+        "a=b=c&&d",
+        "%E2%82%AC",
+    ],
+)
+async def test_signed_addresses_are_asked_for_letter_by_letter(
+    hostile: Registry, pulls: Pulls, query: str
+) -> None:
+    name = hostile.add("ns/m", BIG)
+    async with Registry().serving() as elsewhere:
+        elsewhere.blobs = hostile.blobs
+        hostile.fail_always(
+            "blob", redirects(lambda request: f"http://localhost:{elsewhere.port}{request.path}?{query}")
+        )
+        await pulls.pull(name)
+        assert {request.target.partition("?")[2] for request in elsewhere.asked("blob")} == {query}
+
+
 async def test_a_place_that_has_expired_is_asked_for_again(hostile: Registry, pulls: Pulls) -> None:
     name = hostile.add("ns/m", BIG)
     async with Registry().serving() as elsewhere:
