@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.domain.digests import Digest
+from orchestrator.errors import StoreError
 from orchestrator.store.errors import DigestMismatch, DiskFull, disk_error, free_bytes
 from orchestrator.store.layout import FILE_MODE, StoreLayout, make_directory
 
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 TEMPORARY_PREFIX = "sha256-"
 LEGACY_PREFIX = "sha256:"
+SMALL_BYTES = 64 << 20
+"""More than any template, licence or configuration has."""
 WRITE_BYTES = 1 << 20
 """How much is collected before it goes to the disk."""
 
@@ -195,10 +198,13 @@ class BlobStore:
             raise disk_error("open", path, error) from error
 
     def read(self, digest: Digest) -> bytes:
-        """The content of a small blob. Raises ``StoreError``."""
+        """The content of a small blob. Raises ``StoreError``, also for one that is not small."""
         path = self.path(digest)
         try:
-            return path.read_bytes()
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size > SMALL_BYTES:
+                    raise StoreError(f"read {path}: it is larger than {SMALL_BYTES} bytes, which no text is")
+                return file.read()
         except OSError as error:
             raise disk_error("open", path, error) from error
 

@@ -215,3 +215,12 @@ def _largest_file(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_text_that_is_none_is_not_read_into_memory(layout: StoreLayout) -> None:
+    path = layout.blob(Digest("a" * 64))
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(StoreError, match="which no text is"):
+        BlobStore(layout).read(Digest("a" * 64))
