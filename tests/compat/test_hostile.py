@@ -25,14 +25,14 @@ from tests.gguf_builder import Tensor, Typed
 SMALL = {pair.id: pair.published for pair in pairs() if pair.id not in ("llama3", "gemma3n")}
 LARGEST_VIEW = 64 << 20
 
-shapes = st.lists(st.sampled_from([0, 1, 2, 3, 32, 64, 96]), max_size=4).map(tuple)
+shapes = st.lists(st.sampled_from([0, 1, 2, 3, 14, 32]), max_size=4).map(tuple)
 values = st.one_of(
     st.integers(0, 2**32 - 1),
     st.integers(0, 2**64 - 1).map(lambda value: Typed("u64", value)),
     st.sampled_from([0.0, -1.0, 1e-30, float("inf"), float("nan")]),
     st.booleans(),
     st.just(""),
-    st.lists(st.integers(0, 2**31), max_size=5).map(lambda value: Typed("arr:i32", value)),
+    st.lists(st.integers(0, 2**31 - 1), max_size=5).map(lambda value: Typed("arr:i32", value)),
     st.just(["a", "b"]),
 )
 
@@ -68,7 +68,7 @@ def damages(draw: st.DrawFn) -> Damage:
 
 
 @given(damage=damages())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_damaged_file_is_planned_or_refused(
     damage: Damage, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
