@@ -191,13 +191,20 @@ COMMANDS = (
     Entry("prune", "Remove what no model uses", _NONE, "upkeep:prune", flags=_PRUNE_FLAGS),
     Entry(
         "export",
-        "Write a model to a file, to be imported elsewhere",
+        "Write a model to a file (- is standard output)",
         _ONE_OR_TWO,
         "archives:export_model",
         "MODEL [FILE]",
         (HELP,),
     ),
-    Entry("import", "Read models from an exported file", _ONE, "archives:import_models", "FILE", (HELP,)),
+    Entry(
+        "import",
+        "Read models from an exported file (- is standard input)",
+        _ONE,
+        "archives:import_models",
+        "FILE",
+        (HELP,),
+    ),
     Entry(
         "engine",
         "Build, list or examine the engines that run models",
