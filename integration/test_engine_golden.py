@@ -40,6 +40,7 @@ DIFFERENT = {
     r"failures/done-only-chat": "a stream without an end still gets a last record",
     r"failures/frame-oom-gen.*": "want of memory told in a completion's stream makes room, as in a chat's",
     r"requests/anth-tool-history": "a tool's result names the tool it comes from",
+    r"requests/anth-all-native": "an engine that renders is asked which stop sequence was met",
     r"failures/(anth|oai)-frame": "a stream that broke off says why",
     r"requests/oai-.*-max_completion_tokens-.*": "max_completion_tokens is a limit",
     r"requests/oai-.*-n-[0-9a-f]+": "n is how many answers there are",
