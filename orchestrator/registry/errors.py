@@ -66,13 +66,15 @@ class RegistryRefused(RegistryError):
     _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
     def __init__(self, status: int, body: str, *, retry_after_s: float | None = None) -> None:
-        super().__init__(f"{status}: {body}")
+        text = f"{status}: {body}"
+        if status == 429:
+            wait = f"in {retry_after_s:.0f} s" if retry_after_s else "later"
+            text = f"{status}: {body or 'too many requests'} (try again {wait})"
+            self.hint = "the registry limits requests; signing in may give a higher limit"
+        super().__init__(text)
         self.status, self.body = status, body
         self.retry_after_s = retry_after_s
         self.temporary = status in self._TEMPORARY
-        if status == 429:
-            wait = f" in {retry_after_s:.0f} s" if retry_after_s else " later"
-            self.hint = f"the registry limits requests; try again{wait}, or sign in for a higher limit"
 
 
 class FileMissing(RegistryRefused):
