@@ -22,7 +22,7 @@ test-native: .venv/.runtime .venv/.dev .venv/.models
 	ORCH_TEST_ENGINE=native $(BIN)/python -m pytest integration/test_ollama_client.py integration/test_rerank.py \
 	  --quiet --reruns 2 --reruns-delay 1
 	ORCH_TEST_ENGINE=native $(BIN)/python -m pytest integration/test_http_golden.py integration/test_cli_golden.py \
-	  -k "quantize or format" --quiet --reruns 2 --reruns-delay 1
+	  -k "quantize or format-json or format-upper" --quiet --reruns 2 --reruns-delay 1
 
 # Client libraries and coding agents that the tests use when they are there.
 clients: .venv/.clients integration/npm/node_modules/.installed integration/agents/node_modules/.installed
