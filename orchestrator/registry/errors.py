@@ -12,6 +12,7 @@
     ├── TokenRefused           no token could be had
     │   └── RealmMismatch      the challenge points to another host
     ├── BadAnswer              an answer that is none: HTML, wrong range, endless manifest
+    │   └── Garbled            not even HTTP; another connection may do better
     ├── Interrupted            a body ended early, or stopped coming
     ├── SizeMismatch           what is sent has not the size the manifest states
     ├── BlobMismatch           what was sent has not its digest
@@ -115,6 +116,12 @@ class BadAnswer(RegistryError):
     """An answer that a registry would not give."""
 
     hint = "what answers is no registry, or a proxy or sign-in page stands before it"
+
+
+class Garbled(BadAnswer):
+    """What came is no HTTP: perhaps the rest of an answer that was longer than it said."""
+
+    temporary = True
 
 
 class Interrupted(RegistryError):

@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from orchestrator.registry.errors import BadAnswer, Interrupted, RegistryError, Unreachable
+from orchestrator.registry.errors import BadAnswer, Garbled, Interrupted, RegistryError, Unreachable
 from orchestrator.registry.settings import RegistrySettings, user_agent
 
 CONNECT_TIMEOUT_S = 30.0
@@ -167,7 +167,7 @@ def _translated(error: Exception, method: str, url: URL) -> RegistryError:
         case aiohttp.ServerDisconnectedError():
             return Unreachable(method, text, "EOF", connected=True)
         case aiohttp.ClientResponseError():
-            return BadAnswer(f'{method.capitalize()} "{text}": malformed HTTP response')
+            return Garbled(f'{method.capitalize()} "{text}": malformed HTTP response')
         case aiohttp.InvalidURL() | ValueError():
             return BadAnswer(f'{method.capitalize()} "{text}": malformed address')
         case OSError():

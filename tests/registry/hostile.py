@@ -73,6 +73,8 @@ class Reply:
     """The body is repeated for as long as the client listens."""
     bytes_per_second: int = 0
     begins_after_s: float = 0.0
+    trailing: bytes = b""
+    """What comes after the end of the body."""
 
 
 Fault = Callable[[Request, Reply], Reply]
@@ -221,6 +223,7 @@ class Registry:
             await reply.gate.wait()
             body = body[reply.gate_after :]
         await self._send_body(writer, request, body, bytes_per_second)
+        writer.write(reply.trailing)
         while reply.endless:
             await self._send_body(writer, request, body, 0)
         if reply.stall_after is not None:
@@ -291,6 +294,11 @@ def stalls(size: int) -> Fault:
 def waits(gate: asyncio.Event, size: int) -> Fault:
     """Nothing comes after ``size`` bytes of the body until the gate is open."""
     return lambda _request, reply: replace(reply, gate=gate, gate_after=size)
+
+
+def goes_on(_request: Request, reply: Reply) -> Reply:
+    """Behind the end of the body comes something else."""
+    return replace(reply, trailing=b"and more" * 1000)
 
 
 def is_late(seconds: float) -> Fault:

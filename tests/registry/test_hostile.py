@@ -34,6 +34,7 @@ from tests.registry.hostile import (
     cuts,
     damages,
     endless,
+    goes_on,
     html,
     ignores_ranges,
     lies_about_length,
@@ -81,6 +82,17 @@ async def test_ranges_that_are_ignored_give_the_same_file(hostile: Registry, pul
     hostile.fail_always("blob", ignores_ranges(hostile))
     await pulls.pull(name)
     pulls.assert_sound()
+    assert pulls.has(BIG)
+
+
+async def test_bytes_behind_the_end_of_an_answer_spoil_nothing(hostile: Registry, pulls: Pulls) -> None:
+    name = hostile.add("ns/m", BIG, SMALL)
+    hostile.fail_always("blob", goes_on)
+    with suppress(RegistryError):  # where they stop decides whether the answer can be read at all
+        await pulls.pull(name)
+    pulls.assert_sound()
+    hostile.faults.clear()
+    await pulls.pull(name)
     assert pulls.has(BIG)
 
 
