@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.cli.grammar import UsageError
-from orchestrator.cli.tables import block
-from orchestrator.llama_cpp.cache import BuildCache
+from orchestrator.cli.tables import Row, block
+from orchestrator.llama_cpp.cache import Build, BuildCache
 from orchestrator.llama_cpp.errors import EngineBuildError, MalformedPin
 from orchestrator.llama_cpp.project import Project, find_project
 from orchestrator.runners.engines import EngineInfo, EngineKind, find_engine
@@ -61,36 +61,27 @@ def _list() -> int:
     from orchestrator.runners.engines import EngineNotFound, engines
 
     environ = dict(os.environ)
+    used = None
     try:
         used = _used(environ)
     except EngineNotFound as error:
-        used = None
         print(f"{error}; {error.hint}", file=sys.stderr)
-    named = Config.from_environ(environ).llama_server
     found = list(engines(environ))
-    if used is not None and named is not None and used not in found:
+    if used is not None and Config.from_environ(environ).llama_server and used not in found:
         found.insert(0, used)
-    builds = BuildCache.of(environ).builds()
-    facts = {build.library: build.facts for build in builds}
-    rows = []
-    for engine in found:
-        known = facts.get(engine.library_dir) if engine.library_dir else None
-        rows.append(
-            (
-                "*" if engine == used else "",
-                engine.kind.value,
-                f"{known.tag} {known.preset}" if known else "",
-                " ".join(engine.argv_prefix),
-            )
-        )
-    shown = {engine.library_dir for engine in found}
-    rows += [
-        ("", "old build", f"{build.facts.tag} {build.facts.preset}", str(build.library))
-        for build in builds
-        if build.library not in shown
-    ]
+    rows = _rows(found, used, BuildCache.of(environ).builds())
     print(block([("USED", "KIND", "BUILD", "COMMAND"), *rows], limit=_WIDEST), end="")
     return 0
+
+
+def _rows(found: Sequence[EngineInfo], used: EngineInfo | None, builds: Sequence[Build]) -> Iterator[Row]:
+    """A row for each engine, and for each build that no engine comes from any more."""
+    names = {build.library: f"{build.facts.tag} {build.facts.preset}" for build in builds}
+    for engine in found:
+        name = names.pop(engine.library_dir, "") if engine.library_dir else ""
+        yield "*" if engine == used else "", engine.kind.value, name, " ".join(engine.argv_prefix)
+    for library, name in names.items():
+        yield "", "old build", name, str(library)
 
 
 def _doctor() -> int:
