@@ -39,6 +39,8 @@ MANIFEST_LIMIT_BYTES = 4 << 20
 _SMALL_LIMIT_BYTES = 64 << 10
 _ERROR_LIMIT_BYTES = 4096
 
+_TOKEN_TIMEOUT_S = 30.0
+
 _MOST_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -229,7 +231,7 @@ class RegistryClient:
     async def _fetch_token(self, url: URL, headers: Mapping[str, str]) -> tuple[int, bytes]:
         try:
             async with self._transport.exchange(
-                "GET", url, headers=headers, verify=not self._insecure
+                "GET", url, headers=headers, verify=not self._insecure, timeout_s=_TOKEN_TIMEOUT_S
             ) as response:
                 return response.status, await self.read(response)
         except BadAnswer as error:
