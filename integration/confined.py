@@ -6,7 +6,9 @@ of the namespace; what comes in there is carried to the server.
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -54,13 +56,14 @@ def run_confined(
                 stderr=subprocess.PIPE,
                 text=True,
                 pass_fds=(theirs.fileno(),),
+                start_new_session=True,
             )
         with process, _door(ours, server):
             try:
                 output, errors = process.communicate(timeout=timeout_s)
-            except BaseException:
-                process.kill()
-                raise
+            finally:  # what it has started ends with it
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
     return subprocess.CompletedProcess(argv, process.returncode, output, errors)
 
 

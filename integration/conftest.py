@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from ollama import Client
 
+from integration.cases.place import PLAIN, THINKING, TOOLS, Place, place
 from tests.http_replay.daemon import daemon_process
 from tests.sample_models import minilm, smollm2
 
@@ -33,6 +34,24 @@ def real_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             _create(client, CHAT_MODEL, {"smollm2.gguf": smollm2()})
             _create(client, EMBEDDING_MODEL, {name: minilm(name) for name in _ENCODER_FILES})
         yield daemon.server.address
+
+
+@pytest.fixture(scope="session")
+def scripted_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A daemon over a scripted engine, with one model for each way of answering."""
+    with place(tmp_path_factory.mktemp("scripted")) as here:
+        here.model("plain", template=PLAIN)
+        here.model("tools", template=TOOLS)
+        here.model("thinking", template=THINKING)
+        here.embedder()
+        yield here
+
+
+@pytest.fixture
+def here(scripted_place: Place) -> Place:
+    """The same, its engine without any script."""
+    scripted_place.script()
+    return scripted_place
 
 
 def _create(client: Client, name: str, files: dict[str, Path]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from integration.cases.place import OUT_OF_BUDGET, PLAIN, THINKING, TOOLS, Place, completion, place
+from integration.cases.place import OUT_OF_BUDGET, Place, completion
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 from integration.workers import CallFailed, Worker, python_worker
 
@@ -23,22 +23,6 @@ def litellm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False"}
     with python_worker("litellm_calls", tmp_path_factory.mktemp("litellm"), quiet) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def scripted(litellm: Worker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A daemon over a scripted engine, with one model for each way of answering."""
-    with place(tmp_path_factory.mktemp("place")) as here:
-        here.model("plain", template=PLAIN)
-        here.model("tools", template=TOOLS)
-        here.model("thinking", template=THINKING)
-        yield here
-
-
-@pytest.fixture
-def here(scripted: Place) -> Place:
-    scripted.script()
-    return scripted
 
 
 @pytest.mark.parametrize("provider", [*PROVIDERS, "ollama"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from integration.cases.place import PLAIN, TOOLS, Place, completion, place
+from integration.cases.place import Place, completion
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 from integration.workers import CallFailed, Worker, python_worker
 
@@ -23,25 +23,9 @@ def llm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def scripted(llm: Worker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A daemon over a scripted engine, with one model for each way of answering."""
-    with place(tmp_path_factory.mktemp("place")) as here:
-        here.model("plain", template=PLAIN)
-        here.model("tools", template=TOOLS)
-        here.embedder()
-        yield here
-
-
-@pytest.fixture
-def here(scripted: Place) -> Place:
-    scripted.script()
-    return scripted
-
-
 def test_models_are_found_by_what_they_can(llm: Worker, here: Place) -> None:
     chat, embedding = llm.call("models", address=here.server.address)
-    assert sorted(chat) == ["ollama/plain:latest", "ollama/tools:latest"]
+    assert sorted(chat) == ["ollama/plain:latest", "ollama/thinking:latest", "ollama/tools:latest"]
     assert embedding == ["ollama/embedder:latest"]
 
 

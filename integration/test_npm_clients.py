@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from integration.cases.place import OUT_OF_BUDGET, PLAIN, THINKING, TOOLS, Place, completion, place
+from integration.cases.place import OUT_OF_BUDGET, Place, completion
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 from integration.workers import CallFailed, Worker, node_worker
 
@@ -43,22 +43,6 @@ def anthropic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
 def ai(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     with node_worker("ai_calls", tmp_path_factory.mktemp("ai")) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def scripted(ollama: Worker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A daemon over a scripted engine, with one model for each way of answering."""
-    with place(tmp_path_factory.mktemp("place")) as here:
-        here.model("plain", template=PLAIN)
-        here.model("tools", template=TOOLS)
-        here.model("thinking", template=THINKING)
-        yield here
-
-
-@pytest.fixture
-def here(scripted: Place) -> Place:
-    scripted.script()
-    return scripted
 
 
 @pytest.fixture(params=["ollama", "openai", "anthropic"])
@@ -163,8 +147,8 @@ def test_a_stream_may_be_left(ollama: Worker, here: Place) -> None:
 
 
 def test_models_are_listed_made_and_deleted(ollama: Worker, here: Place) -> None:
-    found = ollama.call("models", address=here.server.address)
-    assert set(found["names"]) == {"plain:latest", "tools:latest", "thinking:latest"}
+    found = ollama.call("models", address=here.server.address, model="plain")
+    assert set(found["names"]) >= {"plain:latest", "tools:latest", "thinking:latest"}
     assert "completion" in found["capabilities"]
     assert ollama.call("make", address=here.server.address, **{"from": "plain"}) == "success"
 

@@ -13,7 +13,7 @@ import pytest
 from ollama import AsyncClient, Client, Message, ResponseError
 from pydantic import BaseModel, Field
 
-from integration.cases.place import PLAIN, THINKING, TOOLS, Place, completion, place
+from integration.cases.place import Place, completion
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 
 pytestmark = pytest.mark.timeout(180)  # a real engine, on whatever the machine has left
@@ -285,31 +285,15 @@ def find(pattern: str, depth: int = 1) -> str:
     return f"{pattern} at {depth}: a.txt"
 
 
-@pytest.fixture(scope="module")
-def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A daemon over a scripted engine, with one model for each way of answering."""
-    with place(tmp_path_factory.mktemp("ollama")) as here:
-        here.model("plain", template=PLAIN)
-        here.model("tools", template=TOOLS)
-        here.model("thinking", template=THINKING)
-        yield here
-
-
 @pytest.fixture
-def here(scripted: Place) -> Place:
-    scripted.script()
-    return scripted
-
-
-@pytest.fixture
-def scripted_client(scripted: Place) -> Iterator[Client]:
-    with closing(Client(f"http://{scripted.server.address}")) as client:
+def scripted_client(scripted_place: Place) -> Iterator[Client]:
+    with closing(Client(f"http://{scripted_place.server.address}")) as client:
         yield client
 
 
 @pytest.fixture
-async def scripted_async_client(scripted: Place) -> AsyncIterator[AsyncClient]:
-    async with AsyncClient(f"http://{scripted.server.address}") as client:
+async def scripted_async_client(scripted_place: Place) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient(f"http://{scripted_place.server.address}") as client:
         yield client
 
 

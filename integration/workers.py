@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,8 @@ def worker(argv: Sequence[str], home: Path, environment: Mapping[str, str] | Non
             yield Worker(process)
         finally:
             assert process.stdin is not None
-            process.stdin.close()
+            with suppress(OSError):  # it may have ended by itself
+                process.stdin.close()
             try:
                 process.wait(_END_S)
             except subprocess.TimeoutExpired:

@@ -80,10 +80,10 @@ await serve({
     return (await client({ address }).embed({ model, input: texts })).embeddings;
   },
 
-  async models({ address }) {
+  async models({ address, model }) {
     const { models } = await client({ address }).list();
     const loaded = await client({ address }).ps();
-    const shown = await client({ address }).show({ model: models[0].model });
+    const shown = await client({ address }).show({ model });
     const { version } = await client({ address }).version();
     return { names: models.map((model) => model.name), loaded: loaded.models.length, capabilities: shown.capabilities, version };
   },
