@@ -208,7 +208,7 @@ class Home:
         return {"mediaType": kind, "digest": f"sha256:{digest}", "size": len(data)}
 
     def generate(self, name: str, **more: Any) -> Answer:
-        options = {"temperature": 0, "num_predict": 24, "num_ctx": 2048}
+        options = {"temperature": 0, "num_predict": 12, "num_ctx": 2048}
         body = {"model": name, "prompt": PROMPT, "stream": False, "options": options, "keep_alive": 0}
         return post(self.server, "/api/generate", {**body, **more})
 
@@ -241,7 +241,7 @@ def test_a_real_model_with_a_tower_added_answers_as_before(home: Home) -> None:
     home.put("gemma-published", published_gemma())
     before, after = (home.generate(name, raw=True) for name in ("gemma", "gemma-published"))
     assert (before.status, after.status) == (200, 200), after.body
-    assert len(before.body["response"]) > 20
+    assert len(before.body["response"]) > 10
     assert after.body["response"] == before.body["response"]
 
 

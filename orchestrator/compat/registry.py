@@ -74,6 +74,11 @@ def plan_view(source: Source) -> ViewPlan | None:
     return ViewPlan(text, projector)
 
 
+def _is_split(source: Source) -> bool:
+    """Whether this is a part of a model: only llama.cpp's own programs write such."""
+    return "split.count" in source.header.metadata
+
+
 def _has_layers(source: Source) -> bool:
     """Whether this is a model at all. If not, the engine is the one to say what is missing."""
     return any(".blk." in f".{name}" for name in source.tensors)
@@ -87,7 +92,7 @@ def _is_the_source(plan: FilePlan, source: Source) -> bool:
 
 def _family(source: Source) -> Family | None:
     module = _MODULES.get(source.architecture)
-    if module is None or source.header.big_endian or not _has_layers(source):
+    if module is None or source.header.big_endian or _is_split(source) or not _has_layers(source):
         return None
     families: Mapping[str, tuple[Family, ...]] = import_module(
         f"orchestrator.compat.families.{module}"

@@ -100,6 +100,12 @@ def test_ordinary_llamas_are_ruled_out_by_their_facts() -> None:
     assert not may_need_view(ModelFacts(architecture="llama", tokenizer_pre="llama-bpe", eos_id=128009))
 
 
+def test_parts_of_split_models_are_left_as_they_are(tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    blob.write_bytes(PAIRS[0].published.with_keys({"split.count": Typed("u16", 2)}).gguf())
+    assert plan_view(Source.read(blob)) is None
+
+
 def test_other_models_are_left_as_they_are(tmp_path: Path) -> None:
     blob = tmp_path / "blob"
     blob.write_bytes(PAIRS[0].published.called("never-heard-of").gguf())
