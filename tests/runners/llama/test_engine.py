@@ -129,13 +129,16 @@ async def test_odd_answers_to_the_health_check_are_waited_out(scripted: Scripted
     assert await (await load()).is_healthy()
 
 
-@pytest.mark.parametrize(("lines", "words"), [([], ""), (["error: stuck"], "error: stuck")])
+@pytest.mark.parametrize(
+    ("lines", "words", "stall_s"),
+    [([], "", 0.3), (["error: stuck"], "error: stuck", 5.0)],  # what it says has to arrive before
+)
 async def test_a_stalled_start_is_given_up(
-    scripted: ScriptedEngine, load: Load, lines: list[str], words: str
+    scripted: ScriptedEngine, load: Load, lines: list[str], words: str, stall_s: float
 ) -> None:
     scripted.script(loads=[{"loading_s": 60, "stderr": lines}])
     with pytest.raises(RunnerFailed, match=f"^timed out waiting for llama-server to start - {words}$"):
-        await load(stall=timedelta(milliseconds=300))
+        await load(stall=timedelta(seconds=stall_s))
 
 
 async def test_a_program_that_cannot_be_started_is_an_error(
