@@ -24,7 +24,7 @@ from orchestrator.runners.llama.launch import media_marker
 
 _POLL_S = 0.02
 _START_PATIENCE_S = 60.0
-_ANSWER_PATIENCE_S = 60.0
+_ANSWER_PATIENCE_S = 300.0
 _STOP_PATIENCE_S = 20.0
 _ONE_CALL = httpx.Limits(max_keepalive_connections=0)
 """A connection serves one call: engines close idle ones without a word."""
