@@ -20,6 +20,10 @@ from orchestrator.store.layout import StoreLayout, make_directory
 _LARGE_BYTES = 64 << 20
 """A blob beyond this has connections enough of its own: one of them at a time."""
 
+_TINY_BYTES = 1 << 20
+_TINY_PAUSE_S = 1.0
+"""Nobody waits for a small file; it is told of only if it takes long nevertheless."""
+
 
 class BlobFetch:
     """The fetching of some blobs into a store."""
@@ -113,7 +117,9 @@ class _Hold:
     def progress(self) -> Progress | None:
         """How far it is, if it is time to tell. A download that ends at once is never told of."""
         transfer, now_s = self.shared.transfer, time.monotonic()
-        is_due = self._has_told if self.shared.task.done() else now_s - self._told_at_s >= INTERVAL_S
+        is_tiny = transfer.total_bytes < _TINY_BYTES and not self._has_told
+        pause_s = _TINY_PAUSE_S if is_tiny else INTERVAL_S
+        is_due = self._has_told if self.shared.task.done() else now_s - self._told_at_s >= pause_s
         if not is_due or not transfer.total_bytes:
             return None
         self._told_at_s, self._has_told = now_s, True

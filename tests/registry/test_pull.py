@@ -246,6 +246,17 @@ async def test_progress_only_grows(hostile: Registry, pulls: Pulls) -> None:
     assert completed[-1] == told[-1].total_bytes == len(BIG)
 
 
+async def test_small_files_are_fetched_without_a_word(hostile: Registry, pulls: Pulls) -> None:
+    steps = await pulls.pull(hostile.add("ns/m", *blobs(5, 300_000)))
+    assert not [step for step in steps if step.digest]
+
+
+async def test_a_small_file_that_takes_long_is_told_of(hostile: Registry, pulls: Pulls) -> None:
+    name = hostile.add("ns/m", SMALL)
+    hostile.fail_always("blob", only(SMALL, is_late(1.5)))
+    assert sha256(SMALL) in [step.digest for step in await pulls.pull(name)]
+
+
 async def test_pulls_keep_to_the_rate(hostile: Registry, pulls: Pulls) -> None:
     name = hostile.add("ns/m", BIG)
     loop = asyncio.get_running_loop()
