@@ -24,6 +24,15 @@ def test_a_step_that_brings_nothing_is_taken_back() -> None:
     assert grown(Ramp(), 100, 200, 210, 1000) == [2, 4, 2, 2]
 
 
+def test_a_step_is_tried_again_later_and_then_later_still() -> None:
+    ramp = Ramp()
+    assert grown(ramp, 100, 110) == [2, 1]
+    assert grown(ramp, *[100] * 20) == [1] * 19 + [2]
+    assert grown(ramp, 110) == [1]
+    assert grown(ramp, *[100] * 40) == [1] * 39 + [2]
+    assert grown(ramp, 200) == [4]
+
+
 def test_nothing_is_learned_before_the_first_byte() -> None:
     assert grown(Ramp(), 0, 0, 10) == [1, 1, 2]
 
