@@ -62,6 +62,8 @@ class ModelFiles:
     digest: str
     """Digest of the manifest, bare hex."""
     weights: Path
+    shards: tuple[Path, ...] = ()
+    """The files that follow ``weights`` where these are split."""
     projectors: tuple[Path, ...] = ()
     adapters: tuple[Path, ...] = ()
     draft: Path | None = None

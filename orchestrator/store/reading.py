@@ -29,6 +29,7 @@ from orchestrator.store.kept import Kept
 from orchestrator.store.manifests import StoredManifest
 from orchestrator.store.messages import read_messages
 from orchestrator.store.model import NO_WEIGHTS, ListedModel, Model
+from orchestrator.store.shards import weights_of
 from orchestrator.store.wire import Layer, Manifest, MediaType, ModelConfig
 from orchestrator.templates.gotemplate import GoTemplate
 
@@ -104,7 +105,7 @@ class ModelReader:
     def _assembled(self, stored: StoredManifest) -> Model:
         manifest = stored.manifest
         config = self.config(manifest)
-        weights = self._paths(manifest, MediaType.MODEL)[-1:]
+        weights = self._weights(manifest)
         projectors = self._paths(manifest, MediaType.PROJECTOR)
         draft = self._paths(manifest, MediaType.DRAFT)[-1:]
         gguf = self._header_config(weights[0]) if weights else None
@@ -118,7 +119,7 @@ class ModelReader:
             chat_template=gguf.string("tokenizer.chat_template") if gguf else "",
         )
         found = capabilities(traits, self._go_template)
-        facts = self._weights_facts(weights[0], projectors, draft) if weights else ModelFacts()
+        facts = self._weights_facts(weights, projectors, draft) if weights else ModelFacts()
         return Model(
             name=stored.name,
             digest=stored.digest,
@@ -131,6 +132,7 @@ class ModelReader:
                 name=stored.name.short,
                 digest=stored.digest,
                 weights=weights[0] if weights else NO_WEIGHTS,
+                shards=weights[1:],
                 projectors=projectors,
                 adapters=self._paths(manifest, MediaType.ADAPTER),
                 draft=draft[0] if draft else None,
@@ -192,21 +194,27 @@ class ModelReader:
             logger.warning("damaged model listed", extra={"model": entry.name.short, "reason": entry.damage})
 
     def _quick_configs(self, manifest: Manifest) -> tuple[GgufConfig | None, tuple[GgufConfig, ...]]:
-        weights = self._paths(manifest, MediaType.MODEL)[-1:]
+        weights = self._weights(manifest)
         projectors = self._paths(manifest, MediaType.PROJECTOR)
         return (read_config(weights[0]) if weights else None), tuple(map(read_config, projectors))
 
     def _header_config(self, path: Path) -> GgufConfig:
         return self._configs.found(path, lambda: read_header(path).config)
 
+    def _weights(self, manifest: Manifest) -> tuple[Path, ...]:
+        return weights_of(self._paths(manifest, MediaType.MODEL), self._header_config)
+
     def _weights_facts(
-        self, weights: Path, projectors: tuple[Path, ...], draft: tuple[Path, ...]
+        self, weights: tuple[Path, ...], projectors: tuple[Path, ...], draft: tuple[Path, ...]
     ) -> ModelFacts:
         projector = projectors[0] if projectors else None
         helper = draft[0] if draft else None
-        return self._facts.found(
-            (weights, projector, helper), lambda: model_facts(weights, projector=projector, draft=helper)
+        facts = self._facts.found(
+            (weights[0], projector, helper),
+            lambda: model_facts(weights[0], projector=projector, draft=helper),
         )
+        shards_bytes = sum(shard.stat().st_size for shard in weights[1:])
+        return replace(facts, size_bytes=facts.size_bytes + shards_bytes) if shards_bytes else facts
 
     def _paths(self, manifest: Manifest, media_type: MediaType) -> tuple[Path, ...]:
         return tuple(self._blobs.path(Digest.parse(layer.digest)) for layer in manifest.layers_of(media_type))

@@ -132,7 +132,7 @@ class _Plan:
             link_dir / f"adapter-{index}{path.suffix}": path
             for index, path in enumerate(self.spec.files.adapters)
             if "," in str(path)
-        }
+        } | self._shard_links(address, link_dir)
         return Launch(
             argv=(*self.engine.argv_prefix, *self._arguments(address, links)),
             env=self._environment(marker),
@@ -143,9 +143,27 @@ class _Plan:
             links=links,
         )
 
+    def _shard_links(self, address: Address, link_dir: Path) -> dict[Path, Path]:
+        """Links by whose names the engine finds the files of split weights from the first one."""
+        files = self.spec.files
+        if not files.shards:
+            return {}
+        own = address.path.stem if isinstance(address, UnixAddress) else str(address.port)
+        count = len(files.shards) + 1
+        return {
+            link_dir / f"weights-{own}-{number:05}-of-{count:05}.gguf": path
+            for number, path in enumerate((files.weights, *files.shards), start=1)
+        }
+
+    def _weights(self, links: Mapping[Path, Path]) -> Path:
+        """The file to load, by its link where the weights are split."""
+        files = self.spec.files
+        by_target = {target: link for link, target in links.items()}
+        return by_target.get(files.weights, files.weights)
+
     def _arguments(self, address: Address, links: Mapping[Path, Path]) -> Iterator[str]:
         options = self.options
-        yield from ("--model", str(self.spec.files.weights))
+        yield from ("--model", str(self._weights(links)))
         yield from _listening(address)
         yield from ("--no-webui", "--offline", "--metrics")
         yield from ("-c", str(options.num_ctx * self.order.parallel), "-np", str(self.order.parallel))

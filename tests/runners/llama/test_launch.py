@@ -359,6 +359,19 @@ def test_a_second_try_keeps_the_projector_off_the_gpu() -> None:
     assert not launch.projector_on_gpu
 
 
+@pytest.mark.parametrize(
+    ("address", "own"), [(UnixAddress(Path("/run/7.sock")), "7"), (TcpAddress(8123), "8123")]
+)
+def test_split_weights_are_linked_by_the_names_they_are_found_by(address: Address, own: str) -> None:
+    launch = planned(files={"shards": (Path("/x"), Path("/y"))}, address=address)
+    assert launch.links == {
+        Path(f"/run/weights-{own}-00001-of-00003.gguf"): Path("/w.gguf"),
+        Path(f"/run/weights-{own}-00002-of-00003.gguf"): Path("/x"),
+        Path(f"/run/weights-{own}-00003-of-00003.gguf"): Path("/y"),
+    }
+    assert value(launch, "--model") == f"/run/weights-{own}-00001-of-00003.gguf"
+
+
 def test_an_adapter_whose_name_holds_a_comma_is_linked() -> None:
     launch = planned(files={"adapters": (Path("/a.gguf"), Path("/b,c.gguf"))})
     assert launch.links == {Path("/run/adapter-1.gguf"): Path("/b,c.gguf")}
