@@ -43,7 +43,7 @@ ENCODER_FILES = (
     "model.safetensors",
 )
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 
 def _kinds() -> Iterator[Any]:
