@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 SPARED_AGE = timedelta(hours=1)
 """Files younger than this are left alone."""
 
+RESUMABLE_AGE = timedelta(days=7)
+"""So long an interrupted download may be taken up again: the start of the daemon leaves it alone."""
+
 _PARTIAL = "-partial"
 
 _BLOCK_BYTES = 512
@@ -72,13 +75,19 @@ def plan_prune(
     now: datetime,
     held: Collection[str] = (),
     with_directories: bool = False,
+    spare_downloads: timedelta = SPARED_AGE,
 ) -> PrunePlan:
     """Find what no manifest uses. ``held`` are names of blobs that running work is about to use.
 
-    Directories are remains of conversions; Ollama leaves them alone, and so they count only on demand. Raises
-    ``StoreError`` while there is a manifest that cannot be read: what it uses is not known.
+    Directories are remains of conversions; Ollama leaves them alone, and so they count only on demand.
+    Interrupted downloads are too young up to the age ``spare_downloads``. Raises ``StoreError`` while there is
+    a manifest that cannot be read: what it uses is not known.
     """
-    oldest_spared = (now - SPARED_AGE).timestamp()
+
+    def is_young(found: Removable) -> bool:
+        spared = spare_downloads if found.kind is Kind.DOWNLOAD else SPARED_AGE
+        return found.modified_s > (now - spared).timestamp()
+
     candidates = [*_candidates(layout.blobs), *_leftovers(layout.manifests)]
     if with_directories:
         candidates += _abandoned(layout)
@@ -87,8 +96,8 @@ def plan_prune(
     used = {*blob_names(manifests.digests_in_use()), *held, *(f"{name}{_PARTIAL}" for name in held)}
     unused = [found for found in candidates if found.name.lower() not in used]
     return PrunePlan(
-        tuple(found for found in unused if found.modified_s <= oldest_spared),
-        tuple(found for found in unused if found.modified_s > oldest_spared),
+        tuple(found for found in unused if not is_young(found)),
+        tuple(found for found in unused if is_young(found)),
     )
 
 
@@ -109,10 +118,10 @@ def prune_unused(
 ) -> int:
     """Remove what no manifest uses, for the start of the daemon; returns how many files went.
 
-    Nothing is removed while there is a manifest that cannot be read.
+    Downloads that may be resumed stay. Nothing is removed while there is a manifest that cannot be read.
     """
     try:
-        plan = plan_prune(layout, manifests, now=now, held=held)
+        plan = plan_prune(layout, manifests, now=now, held=held, spare_downloads=RESUMABLE_AGE)
     except StoreError as error:
         logger.warning(
             "corrupt manifests detected, skipping prune operation.  Re-pull or delete to clear",

@@ -14,6 +14,7 @@ from orchestrator.domain.names import ModelName
 from orchestrator.store.layout import StoreLayout
 from orchestrator.store.manifests import ManifestStore
 from orchestrator.store.prune import (
+    RESUMABLE_AGE,
     SPARED_AGE,
     Kind,
     PrunePlan,
@@ -79,13 +80,14 @@ def test_a_reference_in_capitals_counts(layout: StoreLayout, manifests: Manifest
     assert blob.exists()
 
 
-def test_the_parts_of_a_running_download_stay_together(
+def test_downloads_can_be_resumed_for_a_week_and_their_parts_stay_together(
     layout: StoreLayout, manifests: ManifestStore, place: Place
 ) -> None:
-    running = [place("sha256-1-partial", timedelta(minutes=1)), place("sha256-1-partial-0")]
-    stopped = [place("sha256-2-partial"), place("sha256-2-partial-0"), place("sha256-2-partial-15")]
-    assert prune_unused(layout, manifests, now=NOW) == len(stopped)
-    assert set(layout.blobs.iterdir()) == set(running)
+    old = RESUMABLE_AGE + timedelta(days=1)
+    lately = [place("sha256-1-partial", RESUMABLE_AGE - timedelta(days=1)), place("sha256-1-partial-0", old)]
+    long_ago = [place(f"sha256-2-partial{part}", old) for part in ("", "-0", "-15")]
+    assert prune_unused(layout, manifests, now=NOW) == len(long_ago)
+    assert set(layout.blobs.iterdir()) == set(lately)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]"])
