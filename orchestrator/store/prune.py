@@ -80,7 +80,7 @@ def plan_prune(
     """Find what no manifest uses. ``held`` are names of blobs that running work is about to use.
 
     Directories are remains of conversions; Ollama leaves them alone, and so they count only on demand.
-    Interrupted downloads are too young up to the age ``spare_downloads``. Raises ``StoreError`` while there is
+    Interrupted downloads are too young up to ``spare_downloads``. Raises ``StoreError`` while there is
     a manifest that cannot be read: what it uses is not known.
     """
 
