@@ -73,7 +73,7 @@ def serve(config: Config) -> int:
     """Serve until a signal says to stop. Returns the exit status; why it is not 0 stands on stderr."""
     set_up_logging(config.log_level, config.log_format)
     try:
-        with _listener(config.host) as listening:
+        with _listening(config) as listening:
             config.log()
             _loop_runner().run(_until_told_to_stop(config, listening))
     except (OrchestratorError, OSError) as error:
@@ -302,6 +302,15 @@ class _SchedulerMetrics:
 
     def waited(self, seconds: float) -> None:
         """Requests are counted with their whole duration; the wait alone is in ``/api/ps``."""
+
+
+def _listening(config: Config) -> socket.socket:
+    """``_listener``; the key of a first start is told even if that start fails."""
+    try:
+        return _listener(config.host)
+    except OrchestratorError:
+        _introduce_key(config.home / ".ollama")
+        raise
 
 
 def _listener(address: ServerAddress) -> socket.socket:
