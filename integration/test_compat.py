@@ -30,7 +30,7 @@ from orchestrator.store.layout import StoreLayout
 from tests.compat.conftest import stored
 from tests.compat.gemma import published_gemma
 from tests.compat.pairs import Pair, pairs
-from tests.engine_choice import CHOSEN, engine, why_not
+from tests.engine_choice import each_kind, engine
 from tests.http_replay.daemon import daemon_process
 from tests.http_replay.transport import Answer, Server
 from tests.sample_models import gemma3
@@ -49,16 +49,7 @@ PAIRS = [pair for pair in pairs() if pair.text is not None]
 Logits = list[tuple[int, float]]
 
 
-def _kinds() -> Iterator[Any]:
-    """Both kinds of engines; the one that the whole run is about when it is about one."""
-    for kind in EngineKind:
-        reason = why_not(kind)
-        if not reason and CHOSEN is EngineKind.NATIVE and kind is not CHOSEN:
-            reason = "this run is about the native engine"
-        yield pytest.param(kind, id=kind.value, marks=[pytest.mark.skip(reason=reason)] if reason else [])
-
-
-@pytest.fixture(scope="module", params=list(_kinds()))
+@pytest.fixture(scope="module", params=list(each_kind()))
 def info(request: pytest.FixtureRequest) -> EngineInfo:
     return engine(request.param)
 

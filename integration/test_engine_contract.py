@@ -26,7 +26,7 @@ from orchestrator.doctor.examination import examine, version_of
 from orchestrator.doctor.tiny import write_tiny_model
 from orchestrator.process.address import Address, UnixAddress
 from orchestrator.runners.engines import EngineInfo, EngineKind
-from tests.engine_choice import CHOSEN, engine, why_not
+from tests.engine_choice import each_kind, engine
 from tests.sample_models import minilm, smollm2
 
 PATIENCE_S = 60
@@ -46,16 +46,7 @@ ENCODER_FILES = (
 pytestmark = pytest.mark.timeout(300)
 
 
-def _kinds() -> Iterator[Any]:
-    """Both kinds of engines; the one that the whole run is about when it is about one."""
-    for kind in EngineKind:
-        reason = why_not(kind)
-        if not reason and CHOSEN is EngineKind.NATIVE and kind is not CHOSEN:
-            reason = "this run is about the native engine"
-        yield pytest.param(kind, id=kind.value, marks=[pytest.mark.skip(reason=reason)] if reason else [])
-
-
-@pytest.fixture(scope="module", params=list(_kinds()))
+@pytest.fixture(scope="module", params=list(each_kind()))
 def info(request: pytest.FixtureRequest) -> EngineInfo:
     return engine(request.param)
 

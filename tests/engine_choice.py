@@ -6,7 +6,10 @@ It is never the one that happens to be found, so that a build in the cache does 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
 
 from orchestrator.runners.engines import EngineInfo, EngineKind, EngineNotFound, find_engine
 
@@ -32,3 +35,12 @@ def why_not(kind: EngineKind) -> str:
     except EngineNotFound as error:
         return f"{error}; {error.hint}"
     return ""
+
+
+def each_kind() -> Iterator[Any]:
+    """A parameter for each kind of engine; of the one that a whole run is about, when it is about one."""
+    for kind in EngineKind:
+        reason = why_not(kind)
+        if not reason and CHOSEN is EngineKind.NATIVE and kind is not CHOSEN:
+            reason = "this run is about the native engine"
+        yield pytest.param(kind, id=kind.value, marks=[pytest.mark.skip(reason=reason)] if reason else [])

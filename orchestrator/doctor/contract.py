@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import httpx
 
 from orchestrator.doctor.bare import Arguments, BareEngine, bare_engine
 from orchestrator.doctor.tiny import write_tiny_model
+from orchestrator.doctor.words import words_of
 from orchestrator.domain.loads import LoadSpec, ModelFacts, ModelFiles
 from orchestrator.domain.options import Options
 from orchestrator.errors import RunnerFailed
@@ -81,18 +81,7 @@ def check(engine: EngineInfo, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def flags_of(engine: EngineInfo, environ: Mapping[str, str]) -> frozenset[str]:
     """The flags that ``engine`` says it takes."""
-    answer = subprocess.run(
-        [*engine.argv_prefix, "--help"],
-        env=dict(environ),
-        cwd=engine.cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_PATIENCE_S,
-        check=False,
-    )
-    return frozenset(_FLAG.findall(answer.stdout + answer.stderr))
+    return frozenset(_FLAG.findall(words_of(engine, environ, "--help")))
 
 
 def _flags(engine: EngineInfo, environ: Mapping[str, str]) -> Iterator[Finding]:

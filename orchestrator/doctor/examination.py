@@ -14,6 +14,7 @@ from pathlib import Path
 
 from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from orchestrator.doctor.tiny import write_tiny_model
+from orchestrator.doctor.words import words_of
 from orchestrator.domain.chunks import Done
 from orchestrator.domain.devices import Device
 from orchestrator.domain.loads import LoadSpec, ModelFiles
@@ -26,7 +27,6 @@ from orchestrator.runners.engines import EngineInfo, EngineKind, find_quantizer
 from orchestrator.runners.llama.engine import LlamaEngine
 from orchestrator.runners.llama.launch import EngineSettings
 
-_VERSION_PATIENCE_S = 30.0
 _LOAD_PATIENCE = timedelta(seconds=60)
 _CONTEXT = 256
 _TOKENS = 4
@@ -79,20 +79,9 @@ def examine(engine: EngineInfo, environ: Mapping[str, str]) -> Examination:
 def version_of(engine: EngineInfo, environ: Mapping[str, str]) -> str:
     """The line in which it names its version; empty when it has none."""
     try:
-        answer = subprocess.run(
-            [*engine.argv_prefix, "--version"],
-            env=dict(environ),
-            cwd=engine.cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_VERSION_PATIENCE_S,
-            check=False,
-        )
+        lines = words_of(engine, environ, "--version").splitlines()
     except (OSError, subprocess.SubprocessError):
         return ""
-    lines = (answer.stderr + answer.stdout).splitlines()
     said = next((line for line in lines if line.startswith("version:")), "")
     return said.removeprefix("version:").strip()
 

@@ -1,0 +1,26 @@
+"""What an engine's program says of itself, and ends."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+
+from orchestrator.runners.engines import EngineInfo
+
+_PATIENCE_S = 30.0
+
+
+def words_of(engine: EngineInfo, environ: Mapping[str, str], flag: str) -> str:
+    """Its answer to ``flag``, both streams. Raises ``OSError``, ``subprocess.TimeoutExpired``."""
+    answer = subprocess.run(
+        [*engine.argv_prefix, flag],
+        env=dict(environ),
+        cwd=engine.cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_PATIENCE_S,
+        check=False,
+    )
+    return answer.stderr + answer.stdout
