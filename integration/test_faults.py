@@ -230,25 +230,43 @@ def test_a_start_that_shows_no_progress_is_given_up(engine: StandIn, start: Star
     assert_serves(server)
 
 
-def test_a_port_in_use_is_told_with_what_to_do(start: Start, tmp_path: Path) -> None:
-    taken = start().server
-    second = subprocess.run(
+def failed_start(home: Path, **env: str) -> str:
+    """What a daemon says that ends at once, with status 1."""
+    ended = subprocess.run(
         [sys.executable, "-m", "orchestrator.cli", "serve"],
-        env={
-            **os.environ,
-            "HOME": str(tmp_path),
-            "OLLAMA_HOST": taken.address,
-            "OLLAMA_MODELS": str(tmp_path / "m"),
-        },
+        env={**os.environ, "HOME": str(home), "OLLAMA_MODELS": str(home / "m"), **env},
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
         check=False,
     )
-    assert second.returncode == 1
-    assert f"Error: listen tcp {taken.address}: bind: address already in use" in second.stderr
-    assert "OLLAMA_HOST" in second.stderr
+    assert ended.returncode == 1
+    return ended.stderr
+
+
+def test_a_port_in_use_is_told_with_what_to_do(start: Start, tmp_path: Path) -> None:
+    taken = start().server
+    told = failed_start(tmp_path, OLLAMA_HOST=taken.address)
+    assert f"Error: listen tcp {taken.address}: bind: address already in use" in told
+    assert "OLLAMA_HOST" in told
     assert_serves(taken)
+
+
+@pytest.mark.parametrize(
+    ("env", "message", "advice"),
+    [
+        ({"OLLAMA_ORIGINS": "http://*.*"}, "Error: OLLAMA_ORIGINS: ", "https://example.com"),
+        ({"OLLAMA_ORIGINS": "example.com"}, "Error: OLLAMA_ORIGINS: ", "https://example.com"),
+        ({"OLLAMA_HOST": "256.1.1.1:7"}, "Error: listen tcp 256.1.1.1:7: ", "OLLAMA_HOST"),
+    ],
+)
+def test_a_setting_with_which_nothing_can_start_is_one_line(
+    tmp_path: Path, env: dict[str, str], message: str, advice: str
+) -> None:
+    told = failed_start(tmp_path, **{"OLLAMA_HOST": "127.0.0.1:0"} | env)
+    [line] = [line for line in told.splitlines() if not line.startswith("time=")]
+    assert line.startswith(message)
+    assert advice in line
 
 
 # ---- disks ----

@@ -73,6 +73,7 @@ def serve(config: Config) -> int:
     """Serve until a signal says to stop. Returns the exit status; why it is not 0 stands on stderr."""
     set_up_logging(config.log_level, config.log_format)
     try:
+        Origins.parse(config.origins)  # what nobody can ever match is told before anything is started
         with _listening(config) as listening:
             config.log()
             _loop_runner().run(_until_told_to_stop(config, listening))
@@ -316,9 +317,12 @@ def _listening(config: Config) -> socket.socket:
 def _listener(address: ServerAddress) -> socket.socket:
     """A socket that listens at ``address``, so that a port in use is found before anything is started."""
     host = address.host or "::"
-    family, kind, protocol, _, place = socket.getaddrinfo(
-        host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise CannotListen(address, error) from error
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -25,8 +25,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        return _fail(str(error))
+        return _fail(_words(error))
     return status
+
+
+def _words(error: OSError) -> str:
+    """What the system says, without its number."""
+    said = (error.strerror or str(error)).lower()
+    return f"{error.filename}: {said}" if error.filename else said
 
 
 def _fail(message: str, hint: str | None = None) -> int:

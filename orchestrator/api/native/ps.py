@@ -66,8 +66,8 @@ def _entry(view: RunnerView, kind: wire.ModelDetails, expires_ns: int) -> wire.R
         size_vram=view.vram_bytes,
         context_length=view.num_ctx,
         state=view.state,
-        active_requests=view.active,
-        waiting_requests=view.waiting,
+        active_requests=min(view.active, view.slots),
+        waiting_requests=view.waiting + max(view.active - view.slots, 0),  # those at the engine's door, too
         parallel=view.slots,
         pid=view.pid,
     )

@@ -32,7 +32,7 @@ class TextEvents:
         self._names = {"model": question.identity.model, "system_fingerprint": FINGERPRINT}
         usage = {"usage": usage_members(Usage())} if question.include_usage else {}
         self._suffix = dumps({**self._names, **usage})[1:-1]
-        self._offset = 0
+        self._offset = _echoed(question)
 
     def opening(self) -> bytes:
         """An event without text."""
@@ -88,7 +88,7 @@ class TextForm:
     def whole(self, question: Question, answers: Sequence[Answer]) -> dict[str, Any]:
         return {
             **question.identity.members(_KIND),
-            "choices": [_choice(index, answer) for index, answer in enumerate(answers)],
+            "choices": [_choice(question, index, answer) for index, answer in enumerate(answers)],
             "usage": usage_members(total_usage([answer.done.usage for answer in answers])),
             **told(answers[-1].done, answers[-1].source, question.warnings),
         }
@@ -116,12 +116,17 @@ def logprob_columns(logprobs: Sequence[TokenLogprob], offset: int = 0) -> dict[s
     }
 
 
-def _choice(index: int, answer: Answer) -> dict[str, Any]:
+def _choice(question: Question, index: int, answer: Answer) -> dict[str, Any]:
     choice: dict[str, Any] = {
         "text": "".join(chunk.content for chunk in answer.chunks),
         "index": index,
         "finish_reason": str(answer.done.reason),
     }
     if logprobs := [entry for chunk in answer.chunks for entry in chunk.logprobs]:
-        choice["logprobs"] = logprob_columns(logprobs)
+        choice["logprobs"] = logprob_columns(logprobs, _echoed(question))
     return choice
+
+
+def _echoed(question: Question) -> int:
+    """How many characters of the prompt stand in front of the answer."""
+    return sum(len(chunk.content) for chunk in question.echo)

@@ -130,6 +130,15 @@ def test_columns_of_log_probabilities_know_where_tokens_stand() -> None:
     }
 
 
+def test_the_prompt_that_is_told_again_counts_where_tokens_stand() -> None:
+    asked = question(echo=(Chunk("abc"),))
+    batch: list[Item] = [*asked.echo, Chunk("é", logprobs=(LOGPROB,)), Done(DoneReason.STOP)]
+    events = records(TextForm().events(asked, 0, Costs(1)).encode(batch))
+    whole = TextForm().whole(asked, [Answer(batch)])
+    assert events[1]["choices"][0]["logprobs"]["text_offset"] == [3]
+    assert whole["choices"][0]["logprobs"]["text_offset"] == [3]
+
+
 def test_our_own_members_stand_at_the_end() -> None:
     writer = ChatForm().events(question(warnings=("careful",)), 0, Costs(1))
     events = records(writer.encode([Chunk("x"), Done(DoneReason.STOP)]))
