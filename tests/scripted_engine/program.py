@@ -22,6 +22,7 @@ from __future__ import annotations
 import base64
 import fcntl
 import json
+import math
 import os
 import re
 import signal
@@ -592,7 +593,7 @@ def main() -> None:
         log("launch", argv=ARGUMENTS, env=environment())
         this = entry(todo.get("loads"), next_number("launch"), repeat=bool(todo.get("loads_repeat"))) or {}
         load(this)
-        READY_AT = time.time() + this.get("loading_s", 0)
+        READY_AT = math.inf if "exit" in this else time.time() + this.get("loading_s", 0)
         if "loading_s" in this:
             threading.Thread(target=end_of_loading, args=(this,), daemon=True).start()
         serve(listen())

@@ -98,7 +98,10 @@ def test_a_named_parser_adds_what_it_can() -> None:
     registry.register(
         "test-parser", lambda: pytest.fail("only asked for its traits"), ParserTraits(True, True)
     )
-    assert capabilities(traits(parser="test-parser"), None) == ("completion", "tools", "thinking")
+    try:
+        assert capabilities(traits(parser="test-parser"), None) == ("completion", "tools", "thinking")
+    finally:
+        registry.unregister("test-parser")
     assert capabilities(traits(parser="nobody knows it"), None) == ("completion",)
 
 
