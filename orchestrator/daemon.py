@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _BACKLOG = 1024
+_GC_THRESHOLDS = (10_000, 20, 20)
+"""A request makes hardly a cycle: the usual 700 objects would have the collector run with every other one."""
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 _SETTINGS_FILE = "server.json"
 
@@ -126,6 +128,7 @@ async def _until_told_to_stop(config: Config, listening: socket.socket) -> None:
         logger.info("listening", extra={"address": f"{host}:{port}", "version": __version__})
         gc.collect()
         gc.freeze()  # what start-up has made stays; later collections need not look at it
+        gc.set_threshold(*_GC_THRESHOLDS)
         await asyncio.to_thread(_introduce_key, config.home / ".ollama")
         await stop.wait()
         logger.info("stopping")
