@@ -353,6 +353,7 @@ def test_a_queue_cut_off_leaves_no_trace(engine: StandIn, start: Start) -> None:
         clients.enter_context(asked(server, MODEL))
         engine.heard("request", after=moment, path="/completion")
         clients.enter_context(asked(server, OTHER_MODEL))
+        until(lambda: waiting(server) == 1)  # it is the next to be loaded, so those behind it count
         for _ in range(512):
             clients.enter_context(asked(server, THIRD_MODEL))
         until(lambda: waiting(server) == 513)
