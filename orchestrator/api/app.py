@@ -19,7 +19,6 @@ from urllib.parse import quote, unquote
 from aiohttp import web
 
 from orchestrator.api import metrics
-from orchestrator.api.bodies import read_body
 from orchestrator.api.errors import NATIVE, log_hint
 from orchestrator.api.hosts import HostKind, host_kind
 from orchestrator.api.origins import is_same_origin
@@ -164,6 +163,8 @@ class _Front:
         log = self._state.request_log
         if log is None:
             return
+        from orchestrator.api.bodies import read_body  # and all that reads models of bodies
+
         try:
             body = await read_body(request)
             await asyncio.to_thread(log.write, path, body, request.headers)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from orchestrator.wire.json import dumps
-from orchestrator.wire.model import Wire, encode
+
+if TYPE_CHECKING:
+    from orchestrator.wire.model import Wire
 
 JSON = "application/json; charset=utf-8"
 PLAIN_JSON = "application/json"
@@ -25,7 +27,7 @@ def json_reply(
     headers: Mapping[str, str] | None = None,
 ) -> web.Response:
     """``value`` as one JSON document."""
-    body = encode(value) if isinstance(value, Wire) else dumps(value)
+    body = dumps(value if isinstance(value, dict) else value.model_dump())
     return web.Response(body=body, status=status, headers={"Content-Type": content_type, **(headers or {})})
 
 

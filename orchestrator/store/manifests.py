@@ -14,8 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from orchestrator.domain.names import ModelName
 from orchestrator.errors import StoreError
@@ -23,7 +22,9 @@ from orchestrator.store.blobs import sync_directory
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import CorruptManifest, ModelNotFound, disk_error
 from orchestrator.store.layout import FILE_MODE, StoreLayout, make_directory
-from orchestrator.store.wire import Manifest
+
+if TYPE_CHECKING:
+    from orchestrator.store.wire import Manifest
 
 logger = logging.getLogger(__name__)
 
@@ -212,6 +213,11 @@ def _entries(directory: Path, depth: int) -> Iterator[Path]:
 
 def parsed_manifest(path: Path, content: bytes) -> Manifest:
     """The manifest in the bytes of the file at ``path``. Raises ``CorruptManifest``."""
+    # a daemon that starts with an empty store does without
+    from pydantic import ValidationError
+
+    from orchestrator.store.wire import Manifest
+
     if not content:
         raise CorruptManifest(path, "the file is empty")
     try:

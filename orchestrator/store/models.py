@@ -38,11 +38,11 @@ from orchestrator.store.prune import (
     prune_unused,
     remove_if_unused,
 )
-from orchestrator.store.wire import Manifest
 
 if TYPE_CHECKING:
     from orchestrator.store.model import ListedModel, Model
     from orchestrator.store.reading import ModelReader
+    from orchestrator.store.wire import Manifest
 
 logger = logging.getLogger(__name__)
 

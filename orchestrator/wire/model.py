@@ -21,24 +21,13 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.errors import BadRequest
+from orchestrator.wire.errors import InvalidBody, MissingBody
 from orchestrator.wire.json import dumps, loads
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 M = TypeVar("M", bound="Wire")
-
-
-class MissingBody(BadRequest):
-    """A request without a body where one is needed."""
-
-    def __init__(self) -> None:
-        super().__init__("missing request body")
-
-
-class InvalidBody(BadRequest):
-    """A body whose values have the wrong types."""
 
 
 class Mark(Enum):

@@ -12,8 +12,9 @@ from orchestrator.api.state import AppState
 from orchestrator.domain.requests import RerankRequest
 from orchestrator.inference.rerank import Ranked, RerankReply
 from orchestrator.wire import rerank as wire
+from orchestrator.wire.errors import InvalidBody
 from orchestrator.wire.json import loads
-from orchestrator.wire.model import InvalidBody, decode, encode
+from orchestrator.wire.model import decode, encode
 from tests.api.conftest import serving
 
 BODY = {"model": "m", "query": "owls", "documents": ["bread", {"text": "owls", "id": 7}]}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.wire.anthropic import CountTokensRequest, Message, MessagesRequest
-from orchestrator.wire.model import InvalidBody, decode
+from orchestrator.wire.errors import InvalidBody
+from orchestrator.wire.model import decode
 
 
 @pytest.mark.parametrize(

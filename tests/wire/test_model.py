@@ -6,9 +6,8 @@ import logging
 
 import pytest
 
+from orchestrator.wire.errors import InvalidBody, MissingBody
 from orchestrator.wire.model import (
-    InvalidBody,
-    MissingBody,
     Nullable,
     OmitEmpty,
     OmitNone,

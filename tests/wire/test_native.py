@@ -13,8 +13,9 @@ from orchestrator.domain.think import Think
 from orchestrator.errors import BadRequest
 from orchestrator.store.wire import Manifest, ModelConfig
 from orchestrator.wire import native
+from orchestrator.wire.errors import InvalidBody
 from orchestrator.wire.json import dumps, loads
-from orchestrator.wire.model import InvalidBody, decode, decode_body, encode
+from orchestrator.wire.model import decode, decode_body, encode
 from tests.golden_records import Record, cases, matches
 
 TOOLS = TypeAdapter(native.ToolsField)

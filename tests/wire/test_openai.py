@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.wire import openai as wire
-from orchestrator.wire.model import InvalidBody, decode, encode
+from orchestrator.wire.errors import InvalidBody
+from orchestrator.wire.model import decode, encode
 from orchestrator.wire.responses import ResponsesRequest
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from orchestrator.api.errors import Dialect
 from orchestrator.errors import BadRequest, OrchestratorError
+from orchestrator.wire.errors import MissingBody
 from orchestrator.wire.json import dumps
-from orchestrator.wire.model import MissingBody
 
 _TYPES = {
     400: "invalid_request_error",

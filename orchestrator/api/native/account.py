@@ -14,7 +14,7 @@ from orchestrator.api.routing import Handler, Route
 from orchestrator.api.state import AppState
 from orchestrator.inference.errors import CloudDisabled
 from orchestrator.wire import native as wire
-from orchestrator.wire.model import MissingBody
+from orchestrator.wire.errors import MissingBody
 
 
 def routes(state: AppState) -> tuple[Route, ...]:

@@ -14,7 +14,8 @@ from orchestrator.api.remote import refuse_remote
 from orchestrator.api.replies import PLAIN_JSON
 from orchestrator.api.warnings import request_warnings
 from orchestrator.errors import BadRequest
-from orchestrator.wire.model import MissingBody, Wire
+from orchestrator.wire.errors import MissingBody
+from orchestrator.wire.model import Wire
 
 M = TypeVar("M", bound=Wire)
 R = TypeVar("R")

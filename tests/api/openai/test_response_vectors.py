@@ -27,8 +27,9 @@ from orchestrator.errors import OrchestratorError, RunnerFailed
 from orchestrator.inference.reply import Generation, Reply
 from orchestrator.inference.search import SearchFailed, SearchResult
 from orchestrator.wire import responses as wire
+from orchestrator.wire.errors import MissingBody
 from orchestrator.wire.json import dumps
-from orchestrator.wire.model import MissingBody, decode_body
+from orchestrator.wire.model import decode_body
 from tests.api.openai.vectors import (
     body_bytes,
     created,

@@ -25,8 +25,9 @@ from orchestrator.domain.names import ModelName
 from orchestrator.errors import OrchestratorError, RunnerFailed
 from orchestrator.inference.reply import RenderedPrompt, Reply
 from orchestrator.wire import openai as wire
+from orchestrator.wire.errors import MissingBody
 from orchestrator.wire.json import dumps
-from orchestrator.wire.model import MissingBody, Wire, decode_body, encode
+from orchestrator.wire.model import Wire, decode_body, encode
 from tests.api.openai.vectors import (
     body_bytes,
     created,

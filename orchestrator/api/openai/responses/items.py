@@ -13,7 +13,8 @@ from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.requests import Message
 from orchestrator.errors import BadRequest
 from orchestrator.wire import responses as wire
-from orchestrator.wire.model import InvalidBody, Wire, decode
+from orchestrator.wire.errors import InvalidBody
+from orchestrator.wire.model import Wire, decode
 
 M = TypeVar("M", bound=Wire)
 
