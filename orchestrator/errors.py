@@ -72,11 +72,13 @@ class UnreadableAnswer(EngineRefused):
 class RunnerFailed(OrchestratorError):
     """The engine could not start, died, or broke off in the middle of an answer."""
 
-    hint = "try a smaller num_ctx, or a smaller quantization of the model"
-
-    def __init__(self, message: str, *, out_of_memory: bool = False) -> None:
+    def __init__(self, message: str, *, out_of_memory: bool = False, hint: str | None = None) -> None:
         super().__init__(message)
         self.out_of_memory = out_of_memory
+        if hint is not None:
+            self.hint = hint
+        elif out_of_memory:
+            self.hint = "try a smaller num_ctx, or a smaller quantization of the model"
 
 
 class StoreError(OrchestratorError):

@@ -111,3 +111,16 @@ def test_the_older_route_has_no_null_either(here: Place) -> None:
         answer = post(here.server, "/api/embeddings", {"model": model, "prompt": prompt})
         assert answer.status == 200
         assert answer.body["embedding"] is not None
+
+
+@pytest.mark.parametrize("path", ["/api/embed", "/api/embeddings", "/v1/embeddings"])
+def test_a_model_that_writes_text_is_told_from_one_short_of_memory(here: Place, path: str) -> None:
+    text = "This server does not support embeddings. Start it with `--embeddings`"
+    refusal = {"status": 501, "json": {"error": {"code": 501, "message": text}}}
+    model = here.model("writer")
+    here.script(answers={"/v1/embeddings": [refusal]})
+    answer = post(here.server, path, {"model": model, "input": "tin", "prompt": "tin"})
+    assert answer.status in (500, 501)
+    assert text in str(answer.body)
+    assert "take an embedding model" in here.log()
+    assert "num_ctx" not in here.log()

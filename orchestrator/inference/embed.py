@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 _SMALLEST_NORM = 1e-12
+_NOT_SUPPORTED = 501
+"""What an engine answers that was started for a model of another kind."""
 
 
 class InputTooLong(BadRequest):
@@ -86,7 +88,11 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
             num_batch=lease.spec.options.num_batch,
             truncate=request.truncate,
         )
-        found = await _all(reader, request.texts)
+        try:
+            found = await _all(reader, request.texts)
+        except EngineRefused as error:
+            error.hint = error.hint or _advice(error)
+            raise
     tokens = sum(embedding.tokens for embedding, _ in found)
     if inference.observer:
         inference.observer.tokens(prompt=tokens, completion=0)
@@ -113,7 +119,15 @@ async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float,
         try:
             return (await lease.runner.embed(str(request.texts[0]))).vector
         except EngineRefused as error:
-            raise RunnerFailed(str(error)) from error  # this route knows one status, 500
+            # this route knows one status, 500
+            raise RunnerFailed(str(error), hint=_advice(error)) from error
+
+
+def _advice(error: EngineRefused) -> str | None:
+    """What to do about a refusal; the engine's own words speak of flags that nobody here gives."""
+    if error.status != _NOT_SUPPORTED:
+        return None
+    return "the model writes text; take an embedding model, such as all-minilm or nomic-embed-text"
 
 
 def _refuse_unusable(model: Model) -> None:
