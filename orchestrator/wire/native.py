@@ -5,80 +5,15 @@ Source: ``api-native`` §1, §8 and §9.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, Field
 
-from orchestrator.domain.durations import MAX_NS, KeepAlive
-from orchestrator.domain.options import float32
-from orchestrator.domain.think import Think
-from orchestrator.domain.tools import Tool, parse_tools, tool_json
+from orchestrator.wire.fields import Base64, Int, KeepAliveField, Single, ThinkField, ToolsField
 from orchestrator.wire.model import Nullable, OmitEmpty, OmitNone, OmitUnset, Wire
 
 ZERO_TIME = "0001-01-01T00:00:00Z"
 """How a time that is not known is written."""
-
-
-def _read_base64(value: Any) -> Any:
-    """Bytes of padded base64, line ends in it skipped; a data URL stands for what it holds (case B147)."""
-    if not isinstance(value, str):
-        return value
-    text = value.partition(",")[2] if value.startswith("data:") else value
-    if "\n" in text or "\r" in text:
-        text = text.replace("\n", "").replace("\r", "")
-    try:
-        return binascii.a2b_base64(text, strict_mode=True)
-    except ValueError as error:
-        raise ValueError(f"not valid base64: {error}") from error
-
-
-def _write_base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
-
-
-def _within_single_precision(value: float) -> float:
-    rounded = float32(value)
-    if abs(rounded) == float("inf"):
-        raise ValueError(f"{value} is out of the range of single precision")
-    return rounded
-
-
-def shortest_single(value: float) -> float:
-    """The number with the fewest digits that is ``value`` in single precision."""
-    for digits in range(1, 9):
-        short = float(f"{value:.{digits}g}")
-        if float32(short) == value:
-            return short
-    return float(f"{value:.9g}")
-
-
-def _think_json(value: Think | None) -> bool | str | None:
-    return None if value is None else value.json
-
-
-def _read_keep_alive(value: Any) -> KeepAlive | None:
-    """Raises ``InvalidDuration``. An empty text is none: clients send unset fields so (case B091)."""
-    return None if value == "" else KeepAlive.parse(value)
-
-
-def _keep_alive_json(value: KeepAlive | None) -> int | str | None:
-    return None if value is None else -1 if value.is_forever else str(value)
-
-
-def _tools_json(value: tuple[Tool, ...]) -> list[dict[str, Any]]:
-    return [tool_json(tool) for tool in value]
-
-
-Int = Annotated[int, Field(ge=-MAX_NS - 1, le=MAX_NS)]
-Base64 = Annotated[bytes, BeforeValidator(_read_base64), PlainSerializer(_write_base64)]
-Single = Annotated[float, AfterValidator(_within_single_precision), PlainSerializer(shortest_single)]
-ThinkField = Annotated[Think | None, PlainValidator(Think.parse), PlainSerializer(_think_json)]
-KeepAliveField = Annotated[
-    KeepAlive | None, PlainValidator(_read_keep_alive), PlainSerializer(_keep_alive_json)
-]
-ToolsField = Annotated[tuple[Tool, ...], PlainValidator(parse_tools), PlainSerializer(_tools_json)]
 
 
 class ToolCallFunction(Wire):
@@ -426,73 +361,6 @@ class ProgressResponse(Wire):
     digest: OmitEmpty[str] = ""
     total: OmitEmpty[Int] = 0
     completed: OmitEmpty[Int] = 0
-
-
-class PruneRequest(Wire):
-    """Body of ``/api/prune``."""
-
-    dry_run: bool = False
-
-
-class PrunedFile(Wire):
-    """A file that nothing uses, or the files of one download."""
-
-    name: str = ""
-    kind: str = ""
-    size: Int = 0
-    modified_at: str = ""
-
-
-class PruneResponse(Wire):
-    """Reply to ``/api/prune``: what went, or would go, and what was too young for it."""
-
-    dry_run: bool = False
-    size: Int = 0
-    files: list[PrunedFile] = []
-    spared_size: Int = 0
-    spared: list[PrunedFile] = []
-
-
-class VerifyRequest(Wire):
-    """Body of ``/api/verify``; without a model all are looked at."""
-
-    model: str = ""
-    repair: bool = False
-    insecure: bool = False
-    stream: OmitNone[bool | None] = None
-
-
-class Damage(Wire):
-    """A blob or manifest that is not as it should be, and the models that suffer from it."""
-
-    name: str = ""
-    problem: str = ""
-    reason: str = ""
-    models: list[str] = []
-    repaired: bool = False
-    repair_error: OmitEmpty[str] = ""
-
-
-class VerifyResponse(Wire):
-    """Last line of ``/api/verify``: ``success``, or ``damaged`` when something is left that is not right."""
-
-    status: str = ""
-    blobs: Int = 0
-    size: Int = 0
-    damages: list[Damage] = []
-
-
-class ExportRequest(Wire):
-    """Body of ``/api/export``."""
-
-    model: str = ""
-
-
-class ImportResponse(Wire):
-    """Last line of ``/api/import``: the models that are there now."""
-
-    status: str = ""
-    models: list[str] = []
 
 
 class ErrorResponse(Wire):

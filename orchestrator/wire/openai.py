@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from orchestrator.wire.fields import Int, KeepAliveField, ThinkField, ToolsField
 from orchestrator.wire.model import OmitNone, Wire
-from orchestrator.wire.native import Int, KeepAliveField, ThinkField, ToolsField
 
 
 class FunctionCall(Wire):

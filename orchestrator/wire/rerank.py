@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from orchestrator.wire.fields import Int, KeepAliveField
 from orchestrator.wire.model import OmitNone, Wire
-from orchestrator.wire.native import Int, KeepAliveField
 
 
 def _text_of(value: Any) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
+from orchestrator.wire.fields import Int
 from orchestrator.wire.model import Wire
-from orchestrator.wire.native import Int
 from orchestrator.wire.openai import Labels, Reasoning, Request
 
 

@@ -24,7 +24,7 @@ from orchestrator.domain.progress import Progress
 from orchestrator.domain.requests import ChatRequest, EmbedRequest, GenerateRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.wire import native as wire
-from orchestrator.wire.model import Wire, decode, encode
+from orchestrator.wire.model import decode, encode
 
 
 def generate(**members: Any) -> GenerateRequest:
@@ -141,8 +141,10 @@ def test_the_older_form_embeds_one_text_and_never_cuts_it() -> None:
     ("members", "stream"), [({}, True), ({"stream": None}, True), ({"stream": False}, False)]
 )
 @pytest.mark.parametrize("model", [wire.GenerateRequest, wire.ChatRequest, wire.CreateRequest])
-def test_only_an_explicit_false_stops_the_stream(model: type[Wire], members: Any, stream: bool) -> None:
-    assert wants_stream(decode(members, model)) is stream  # type: ignore[arg-type]
+def test_only_an_explicit_false_stops_the_stream(
+    model: type[wire.GenerateRequest | wire.ChatRequest | wire.CreateRequest], members: Any, stream: bool
+) -> None:
+    assert wants_stream(decode(members, model).stream) is stream
 
 
 def test_a_create_request_takes_older_names() -> None:

@@ -14,11 +14,12 @@ from orchestrator.errors import BadRequest
 from orchestrator.store.wire import Manifest, ModelConfig
 from orchestrator.wire import native
 from orchestrator.wire.errors import InvalidBody
+from orchestrator.wire.fields import ToolsField
 from orchestrator.wire.json import dumps, loads
 from orchestrator.wire.model import decode, decode_body, encode
 from tests.golden_records import Record, cases, matches
 
-TOOLS = TypeAdapter(native.ToolsField)
+TOOLS = TypeAdapter(ToolsField)
 
 
 def rewritten(kind: str, value: Any) -> bytes:

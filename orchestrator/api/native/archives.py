@@ -22,7 +22,7 @@ from orchestrator.inference.errors import ModelRequired
 from orchestrator.process.cleanup import to_the_end
 from orchestrator.process.stepping import stepped
 from orchestrator.store.archive import PIECE_BYTES, Export, Import
-from orchestrator.wire import native as wire
+from orchestrator.wire import upkeep as wire
 
 logger = logging.getLogger(__name__)
 

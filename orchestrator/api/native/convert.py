@@ -118,15 +118,9 @@ def from_progress(step: Progress) -> wire.ProgressResponse:
     )
 
 
-def wants_stream(
-    body: wire.GenerateRequest
-    | wire.ChatRequest
-    | wire.CreateRequest
-    | wire.TransferRequest
-    | wire.VerifyRequest,
-) -> bool:
+def wants_stream(asked: bool | None) -> bool:
     """Whether the reply is a stream: only an explicit ``false`` makes it one object."""
-    return body.stream is not False
+    return asked is not False
 
 
 def to_messages(messages: Sequence[wire.Message]) -> tuple[Message, ...]:

@@ -27,7 +27,7 @@ def routes(state: AppState) -> tuple[Route, ...]:
         body = await read(request, wire.CreateRequest)
         wanted = to_create(body)
         check_form(wanted)
-        return await progress_reply(request, _steps(wanted, state), stream=wants_stream(body))
+        return await progress_reply(request, _steps(wanted, state), stream=wants_stream(body.stream))
 
     return (Route("POST", "/api/create", create),)
 

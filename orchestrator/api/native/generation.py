@@ -72,7 +72,7 @@ def _asked(shape: Shape, body: wire.ChatRequest | wire.GenerateRequest, unknown:
     return _Asked(
         body.model,
         shape,
-        wants_stream(body) and not body.debug_render_only,
+        wants_stream(body.stream) and not body.debug_render_only,
         request_warnings(unknown, body.options or {}, _KEYS),
     )
 

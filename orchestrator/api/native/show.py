@@ -25,6 +25,7 @@ from orchestrator.templates.printf import quoted
 from orchestrator.templates.values import inner_text
 from orchestrator.units import rfc3339_local
 from orchestrator.wire import native as wire
+from orchestrator.wire.fields import shortest_single
 
 PLAIN_TEMPLATE = "{{ .Prompt }}"
 """The template of a model that has none."""
@@ -159,7 +160,7 @@ def _shown(value: Any, kind: str) -> Any:
         case tuple():
             return [_shown(element, kind.removeprefix("arr:")) for element in value]
         case float() if kind == "f32":
-            return wire.shortest_single(value)
+            return shortest_single(value)
         case _:
             return value
 

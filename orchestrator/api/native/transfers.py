@@ -26,14 +26,14 @@ def routes(state: AppState) -> tuple[Route, ...]:
         body = await read(request, wire.TransferRequest)
         name = _name(body.model or body.name)
         steps = state.transfers.pulls.pull(name, insecure=body.insecure)
-        return await progress_reply(request, steps, stream=wants_stream(body))
+        return await progress_reply(request, steps, stream=wants_stream(body.stream))
 
     async def push(request: web.Request) -> web.StreamResponse:
         body = await read(request, wire.TransferRequest)
         if not (text := body.model or body.name):
             raise ModelRequired
         steps = state.transfers.pushes.push(text, insecure=body.insecure)
-        return await progress_reply(request, steps, stream=wants_stream(body))
+        return await progress_reply(request, steps, stream=wants_stream(body.stream))
 
     return (Route("POST", "/api/pull", pull), Route("POST", "/api/push", push))
 

@@ -24,7 +24,7 @@ from orchestrator.process.stepping import stepped
 from orchestrator.store.prune import PrunePlan, Removable
 from orchestrator.store.verify import Damage, Hashed, UsedBlob, check, inventory
 from orchestrator.units import rfc3339_local
-from orchestrator.wire import native as wire
+from orchestrator.wire import upkeep as wire
 
 
 def routes(state: AppState) -> tuple[Route, ...]:
@@ -39,7 +39,7 @@ def routes(state: AppState) -> tuple[Route, ...]:
         body = await read(request, wire.VerifyRequest)
         only = ModelName.parse(body.model) if body.model else None
         return await progress_reply(
-            request, _Verification(state, body, only).steps(), stream=wants_stream(body)
+            request, _Verification(state, body, only).steps(), stream=wants_stream(body.stream)
         )
 
     return (Route("POST", "/api/prune", prune), Route("POST", "/api/verify", verify))
