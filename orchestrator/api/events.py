@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from orchestrator.api.streams import StreamedReply
 from orchestrator.errors import OrchestratorError
 
 logger = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class _Stream:
         self._request = request
         self._headers = headers
         self._starting = asyncio.Lock()
-        self.response = web.StreamResponse()
+        self.response = StreamedReply()
         self.writes = 0
 
     @property

@@ -17,6 +17,12 @@ from orchestrator.errors import OrchestratorError
 logger = logging.getLogger(__name__)
 
 
+class StreamedReply(web.StreamResponse):
+    """A reply whose head leaves with its first record, in one write."""
+
+    _send_headers_immediately = False
+
+
 async def stream_records(
     request: web.Request,
     items: AsyncIterator[Sequence[Item]],
@@ -27,8 +33,8 @@ async def stream_records(
     headers: Mapping[str, str] | None = None,
 ) -> web.StreamResponse:
     """Send ``items`` as they come. Raises what is raised before the first of them."""
-    batch = await anext(items, ())
-    response = web.StreamResponse(headers={"Content-Type": content_type, **(headers or {})})
+    batch: Sequence[Item] = await anext(items, None) or ()
+    response = StreamedReply(headers={"Content-Type": content_type, **(headers or {})})
     response.enable_chunked_encoding()
     await response.prepare(request)
     try:

@@ -115,7 +115,7 @@ class _Chat:
         if turn.narrowed and not prompter.surely_fits(messages, turn.options.num_ctx):
             await self._refuse_overlong(messages)
         items = turn.runner.chat(prompter.call(messages))
-        first = await anext(items, ())
+        first = await anext(items, None) or ()
         return Answer(_resumed(first, items), overflow)
 
     async def _refuse_overlong(self, messages: Sequence[Message]) -> None:
