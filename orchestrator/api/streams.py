@@ -33,7 +33,8 @@ async def stream_records(
     headers: Mapping[str, str] | None = None,
 ) -> web.StreamResponse:
     """Send ``items`` as they come. Raises what is raised before the first of them."""
-    batch: Sequence[Item] = await anext(items, None) or ()
+    first = await anext(items, None)
+    batch: Sequence[Item] = first or ()
     response = StreamedReply(headers={"Content-Type": content_type, **(headers or {})})
     response.enable_chunked_encoding()
     await response.prepare(request)
