@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.domain.chunks import Done, StopDetail
-from orchestrator.inference.reply import Overflow
+from orchestrator.inference.reply import Generation, Overflow
 
 TRUNCATED_HEADER = "Orch-Prompt-Truncated"
 
@@ -33,6 +33,13 @@ def truncation_headers(overflow: Overflow | None) -> dict[str, str]:
 def warning_members(warnings: Sequence[str]) -> dict[str, Any]:
     """The member that tells what of a request did not take effect."""
     return {"warnings": list(warnings)} if warnings else {}
+
+
+def told(done: Done, source: Generation | None, warnings: Sequence[str]) -> dict[str, Any]:
+    """Members of the last record of a reply that ``source`` gave; ``warnings`` are those of the request."""
+    if source is None:
+        return disclosures(done, None, warnings)
+    return disclosures(done, source.overflow, (*warnings, *source.warnings))
 
 
 def disclosures(done: Done, overflow: Overflow | None, warnings: Sequence[str] = ()) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -101,3 +101,21 @@ class Done:
 
 Item = Chunk | Done
 """What streams are made of. A stream is an ``AsyncIterator[Sequence[Item]]``: one batch per socket read."""
+
+
+def folded(items: Iterable[Item]) -> tuple[Chunk, Done]:
+    """A whole stream as one chunk and its end; one that was left before its end just stopped."""
+    chunks: list[Chunk] = []
+    done = Done(DoneReason.STOP)
+    for item in items:
+        if isinstance(item, Done):
+            done = item
+        else:
+            chunks.append(item)
+    whole = Chunk(
+        "".join(chunk.content for chunk in chunks),
+        "".join(chunk.thinking for chunk in chunks),
+        tuple(call for chunk in chunks for call in chunk.tool_calls),
+        tuple(entry for chunk in chunks for entry in chunk.logprobs),
+    )
+    return whole, done

@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.api.anthropic import convert
 from orchestrator.api.anthropic.estimate import estimated_tokens
-from orchestrator.api.disclosures import disclosures
+from orchestrator.api.disclosures import told
 from orchestrator.domain.chunks import Done, ToolCall
 from orchestrator.inference.reply import Generation
 from orchestrator.wire import anthropic as wire
@@ -57,9 +57,7 @@ class MessageFrame:
 
     def disclosures(self, done: Done, source: Generation | None) -> dict[str, Any]:
         """Members of the end that tell what of the request was left out."""
-        if source is None:
-            return disclosures(done, None, self.warnings)
-        return disclosures(done, source.overflow, (*self.warnings, *source.warnings))
+        return told(done, source, self.warnings)
 
     def is_search(self, call: ToolCall) -> bool:
         """Whether a call is for the server, not for the client."""

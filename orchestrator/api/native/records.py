@@ -8,30 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import orjson
 
-from orchestrator.api.disclosures import disclosures, warning_members
+from orchestrator.api.disclosures import told, warning_members
 from orchestrator.api.logprobs import logprob_members
 from orchestrator.api.native.convert import tool_call_members, usage_members
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, TokenLogprob, ToolCall
+from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, folded
 from orchestrator.inference.reply import Generation, RenderedPrompt
 from orchestrator.units import rfc3339_utc
 from orchestrator.wire.json import dumps
 
 _TEXT = b"\0"
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What one record carries."""
-
-    content: str = ""
-    thinking: str = ""
-    calls: Sequence[ToolCall] = ()
-    logprobs: Sequence[TokenLogprob] = ()
 
 
 class Shape(Protocol):
@@ -43,10 +32,10 @@ class Shape(Protocol):
     def text(self, text: bytes) -> bytes:
         """A record of text alone, from its first own member to the end of the line."""
 
-    def partial(self, output: Output) -> dict[str, Any]:
+    def partial(self, chunk: Chunk) -> dict[str, Any]:
         """A record of more than text, or of none."""
 
-    def final(self, output: Output, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
+    def final(self, chunk: Chunk, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
         """The last record."""
 
 
@@ -58,19 +47,19 @@ class ChatShape:
     def text(self, text: bytes) -> bytes:
         return b'"message":{"role":"assistant","content":' + text + b'},"done":false}\n'
 
-    def partial(self, output: Output) -> dict[str, Any]:
-        return {"message": self._message(output), "done": False, **_logprobs(output)}
+    def partial(self, chunk: Chunk) -> dict[str, Any]:
+        return {"message": self._message(chunk), "done": False, **_logprobs(chunk)}
 
-    def final(self, output: Output, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
+    def final(self, chunk: Chunk, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
         ending = {"done": True, "done_reason": str(done.reason)}
-        return {"message": self._message(output), **ending, **_logprobs(output), **metrics}
+        return {"message": self._message(chunk), **ending, **_logprobs(chunk), **metrics}
 
-    def _message(self, output: Output) -> dict[str, Any]:
-        message: dict[str, Any] = {"role": "assistant", "content": output.content}
-        if output.thinking:
-            message["thinking"] = output.thinking
-        if output.calls:
-            message["tool_calls"] = tool_call_members(output.calls)
+    def _message(self, chunk: Chunk) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": chunk.content}
+        if chunk.thinking:
+            message["thinking"] = chunk.thinking
+        if chunk.tool_calls:
+            message["tool_calls"] = tool_call_members(chunk.tool_calls)
         return message
 
 
@@ -82,21 +71,21 @@ class GenerateShape:
     def text(self, text: bytes) -> bytes:
         return b'"response":' + text + b',"done":false}\n'
 
-    def partial(self, output: Output) -> dict[str, Any]:
-        return {**self._response(output), "done": False, **_logprobs(output)}
+    def partial(self, chunk: Chunk) -> dict[str, Any]:
+        return {**self._response(chunk), "done": False, **_logprobs(chunk)}
 
-    def final(self, output: Output, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
-        record = {**self._response(output), "done": True, "done_reason": str(done.reason)}
+    def final(self, chunk: Chunk, done: Done, metrics: Mapping[str, int]) -> dict[str, Any]:
+        record = {**self._response(chunk), "done": True, "done_reason": str(done.reason)}
         if done.context:
             record["context"] = list(done.context)
         record |= metrics
-        if output.calls:
-            record["tool_calls"] = tool_call_members(output.calls)
-        return record | _logprobs(output)
+        if chunk.tool_calls:
+            record["tool_calls"] = tool_call_members(chunk.tool_calls)
+        return record | _logprobs(chunk)
 
-    def _response(self, output: Output) -> dict[str, Any]:
-        response = {"response": output.content}
-        return response | {"thinking": output.thinking} if output.thinking else response
+    def _response(self, chunk: Chunk) -> dict[str, Any]:
+        response = {"response": chunk.content}
+        return response | {"thinking": chunk.thinking} if chunk.thinking else response
 
 
 class Records:
@@ -108,7 +97,7 @@ class Records:
         self._model = model
         self._shape = shape
         self._generation = generation
-        self._warnings = (*warnings, *generation.warnings)
+        self._warnings = warnings
         self._prefix = b'{"model":' + dumps(model) + b',"created_at":"'
         before, after = shape.text(_TEXT).split(_TEXT)
         self._before_text, self._after_text = b'",' + before, after
@@ -124,50 +113,43 @@ class Records:
             if isinstance(item, Done):
                 out.append(dumps(self._final(last, item, now)) + b"\n")
             elif item.thinking or item.tool_calls or item.logprobs:
-                out.append(dumps(self._record(now) | self._shape.partial(Output(*item))) + b"\n")
+                out.append(dumps(self._record(now) | self._shape.partial(item)) + b"\n")
             else:
                 out.append(head + encode(item.content) + tail)
         return b"".join(out)
 
     def folded(self, items: Sequence[Item]) -> bytes:
         """The whole reply as one object, without a line end."""
-        chunks = [item for item in items if isinstance(item, Chunk)]
-        done = next((item for item in items if isinstance(item, Done)), Done(DoneReason.STOP))
-        whole = Output(
-            "".join(chunk.content for chunk in chunks),
-            "".join(chunk.thinking for chunk in chunks),
-            [call for chunk in chunks for call in chunk.tool_calls],
-            [entry for chunk in chunks for entry in chunk.logprobs],
-        )
+        whole, done = folded(items)
         return dumps(self._final(whole, done, rfc3339_utc(time.time_ns())))
 
-    def _final(self, output: Output, done: Done, now: str) -> dict[str, Any]:
+    def _final(self, chunk: Chunk, done: Done, now: str) -> dict[str, Any]:
         metrics = usage_members(
             done.usage,
             total_duration_ns=time.perf_counter_ns() - self._generation.started_ns,
             load_duration_ns=self._generation.load_duration_ns,
         )
-        record = self._record(now) | self._shape.final(output, done, metrics)
-        return record | disclosures(done, self._generation.overflow, self._warnings)
+        record = self._record(now) | self._shape.final(chunk, done, metrics)
+        return record | told(done, self._generation, self._warnings)
 
     def _record(self, now: str) -> dict[str, Any]:
         return {"model": self._model, "created_at": now}
 
 
-def _with_the_last(batch: Sequence[Item]) -> tuple[Sequence[Item], Output]:
+def _with_the_last(batch: Sequence[Item]) -> tuple[Sequence[Item], Chunk]:
     """``batch``, and the calls that go along in the last record because they came with the end."""
     if len(batch) < 2 or not isinstance(batch[-1], Done):
-        return batch, Output()
+        return batch, Chunk()
     match batch[-2]:
         case Chunk("", "", calls, ()) if calls:
-            return [*batch[:-2], batch[-1]], Output(calls=calls)
-    return batch, Output()
+            return [*batch[:-2], batch[-1]], Chunk(tool_calls=calls)
+    return batch, Chunk()
 
 
 def residency_record(model: str, shape: Shape, reason: DoneReason, warnings: Sequence[str] = ()) -> bytes:
     """The answer to a request that only loads or unloads."""
     record = {"model": model, "created_at": rfc3339_utc(time.time_ns())}
-    return dumps(record | shape.final(Output(), Done(reason), {}) | warning_members(warnings))
+    return dumps(record | shape.final(Chunk(), Done(reason), {}) | warning_members(warnings))
 
 
 def debug_record(model: str, shape: Shape, rendered: RenderedPrompt) -> bytes:
@@ -179,5 +161,5 @@ def debug_record(model: str, shape: Shape, rendered: RenderedPrompt) -> bytes:
     return dumps(record | {"done": False, "_debug_info": info})
 
 
-def _logprobs(output: Output) -> dict[str, Any]:
-    return {"logprobs": logprob_members(output.logprobs)} if output.logprobs else {}
+def _logprobs(chunk: Chunk) -> dict[str, Any]:
+    return {"logprobs": logprob_members(chunk.logprobs)} if chunk.logprobs else {}

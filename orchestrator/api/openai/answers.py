@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -16,7 +16,7 @@ from orchestrator.api.openai.identity import Identity
 from orchestrator.api.openai.merging import merged
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.streams import gathered
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, Usage
+from orchestrator.domain.chunks import Chunk, Done, Item, Usage, folded
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
 
@@ -25,20 +25,16 @@ R = TypeVar("R", bound=GenerationRequest)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One whole answer, and where it came from."""
+    """One whole answer, how it ended, and where it came from."""
 
-    items: Sequence[Item]
+    whole: Chunk
+    done: Done
     source: Generation | None = None
 
-    @property
-    def done(self) -> Done:
-        """How it ended."""
-        return next((item for item in self.items if isinstance(item, Done)), Done(DoneReason.STOP))
-
-    @property
-    def chunks(self) -> list[Chunk]:
-        """What it is made of."""
-        return [item for item in self.items if isinstance(item, Chunk)]
+    @classmethod
+    def of(cls, items: Iterable[Item], source: Generation | None = None) -> Answer:
+        """The answer that ``items`` are the stream of."""
+        return cls(*folded(items), source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +169,8 @@ async def _answer_to(question: Question, index: int) -> AsyncGenerator[tuple[int
     async with question.open(index) as reply:
         match reply:
             case Residency(reason):
-                yield index, Answer([*question.echo, Done(reason)])
+                yield index, Answer.of([*question.echo, Done(reason)])
             case RenderedPrompt():
                 yield index, reply
             case Generation(items):
-                yield index, Answer([*question.echo, *await gathered(items)], reply)
+                yield index, Answer.of([*question.echo, *await gathered(items)], reply)

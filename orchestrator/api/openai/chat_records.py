@@ -11,17 +11,11 @@ from typing import Any
 
 import orjson
 
+from orchestrator.api.disclosures import told
 from orchestrator.api.logprobs import logprob_members
 from orchestrator.api.openai.answers import Answer, Costs, Question, total_usage
-from orchestrator.api.openai.members import (
-    END,
-    debug_members,
-    event,
-    told,
-    tool_call_members,
-    usage_members,
-)
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, TokenLogprob, ToolCall, Usage
+from orchestrator.api.openai.members import END, debug_members, event, tool_call_members, usage_members
+from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, TokenLogprob, Usage
 from orchestrator.inference.reply import Generation, RenderedPrompt
 
 _TEXT = b'"\\u0000"'
@@ -124,17 +118,14 @@ def finish_reason(reason: DoneReason, *, called_tools: bool) -> str:
 
 
 def _choice(index: int, answer: Answer) -> dict[str, Any]:
-    calls: list[ToolCall] = [call for chunk in answer.chunks for call in chunk.tool_calls]
-    message: dict[str, Any] = {
-        "role": "assistant",
-        "content": "".join(chunk.content for chunk in answer.chunks),
-    }
-    if thinking := "".join(chunk.thinking for chunk in answer.chunks):
+    content, thinking, calls, logprobs = answer.whole
+    message: dict[str, Any] = {"role": "assistant", "content": content}
+    if thinking:
         message["reasoning"] = thinking
     if calls:
         message["tool_calls"] = tool_call_members(calls)
     finish = finish_reason(answer.done.reason, called_tools=bool(calls))
     choice: dict[str, Any] = {"index": index, "message": message, "finish_reason": finish}
-    if logprobs := [entry for chunk in answer.chunks for entry in chunk.logprobs]:
+    if logprobs:
         choice["logprobs"] = {"content": logprob_members(logprobs)}
     return choice

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.api.disclosures import disclosures
 from orchestrator.api.openai.arguments import arguments_text
-from orchestrator.domain.chunks import Done, ToolCall, Usage
-from orchestrator.inference.reply import Generation, RenderedPrompt
+from orchestrator.domain.chunks import ToolCall, Usage
+from orchestrator.inference.reply import RenderedPrompt
 from orchestrator.wire.json import dumps
 
 END = b"data: [DONE]\n\n"
@@ -44,13 +43,6 @@ def debug_members(rendered: RenderedPrompt) -> dict[str, Any]:
     """The ``_debug_info`` of a reply that shows a prompt."""
     members: dict[str, Any] = {"rendered_template": rendered.prompt}
     return members | ({"image_count": rendered.media_count} if rendered.media_count else {})
-
-
-def told(done: Done, source: Generation | None, warnings: Sequence[str]) -> dict[str, Any]:
-    """Our own members of the end of a reply; ``warnings`` are those of the request."""
-    if source is None:
-        return disclosures(done, None, warnings)
-    return disclosures(done, source.overflow, (*warnings, *source.warnings))
 
 
 def event(value: Mapping[str, Any]) -> bytes:

@@ -11,9 +11,10 @@ from typing import Any
 
 import orjson
 
+from orchestrator.api.disclosures import told
 from orchestrator.api.openai.answers import Answer, Costs, Question, total_usage
 from orchestrator.api.openai.identity import FINGERPRINT
-from orchestrator.api.openai.members import END, debug_members, told, usage_members
+from orchestrator.api.openai.members import END, debug_members, usage_members
 from orchestrator.domain.chunks import Chunk, Done, Item, TokenLogprob, Usage
 from orchestrator.inference.reply import Generation, RenderedPrompt
 from orchestrator.wire.json import dumps
@@ -118,12 +119,12 @@ def logprob_columns(logprobs: Sequence[TokenLogprob], offset: int = 0) -> dict[s
 
 def _choice(question: Question, index: int, answer: Answer) -> dict[str, Any]:
     choice: dict[str, Any] = {
-        "text": "".join(chunk.content for chunk in answer.chunks),
+        "text": answer.whole.content,
         "index": index,
         "finish_reason": str(answer.done.reason),
     }
-    if logprobs := [entry for chunk in answer.chunks for entry in chunk.logprobs]:
-        choice["logprobs"] = logprob_columns(logprobs, _echoed(question))
+    if answer.whole.logprobs:
+        choice["logprobs"] = logprob_columns(answer.whole.logprobs, _echoed(question))
     return choice
 
 

@@ -13,7 +13,7 @@ from orchestrator.api.replies import PLAIN_JSON, json_reply, text_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered
-from orchestrator.domain.chunks import Chunk
+from orchestrator.domain.chunks import folded
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.white_space import trim
 from orchestrator.errors import BadRequest
@@ -84,8 +84,8 @@ def to_chat(recording: Recording) -> ChatRequest:
 async def _transcribed(inference: Inference, wanted: ChatRequest) -> str:
     async with chat(inference, wanted) as reply:
         assert isinstance(reply, Generation), "there are messages"
-        items = await gathered(reply.items)
-    return trim("".join(item.content for item in items if isinstance(item, Chunk)))
+        whole, _ = folded(await gathered(reply.items))
+    return trim(whole.content)
 
 
 async def _read(request: web.Request) -> Recording:

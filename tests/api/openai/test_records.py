@@ -68,7 +68,7 @@ def batches(items: Sequence[Item], at: int) -> list[Sequence[Item]]:
 @given(chunks, endings, st.integers(0, 7))
 def test_a_chat_is_the_fold_of_its_stream(said: list[Chunk], done: Done, at: int) -> None:
     items: list[Item] = [*said, done]
-    whole = ChatForm().whole(question(), [Answer(items)])
+    whole = ChatForm().whole(question(), [Answer.of(items)])
     writer = ChatForm().events(question(), 0, Costs(1))
     *events, usage = records(b"".join(writer.encode(batch) for batch in batches(items, at)))
     assert usage["usage"] == whole["usage"]
@@ -87,7 +87,7 @@ def test_a_chat_is_the_fold_of_its_stream(said: list[Chunk], done: Done, at: int
 @given(chunks, endings, st.integers(0, 7))
 def test_a_completion_is_the_fold_of_its_stream(said: list[Chunk], done: Done, at: int) -> None:
     items: list[Item] = [*said, done]
-    whole = TextForm().whole(question(), [Answer(items)])
+    whole = TextForm().whole(question(), [Answer.of(items)])
     writer = TextForm().events(question(), 0, Costs(1))
     *events, usage = records(b"".join(writer.encode(batch) for batch in batches(items, at)))
     assert usage["usage"] == whole["usage"]
@@ -115,7 +115,7 @@ def test_choices_come_in_any_order_and_share_the_prompt() -> None:
         }
         assert finishes == {0: "stop", 1: "stop"}
         assert [event["choices"][0]["index"] for event in events[:2]] == [1, 0]
-        whole = form.whole(question(choices=2), [Answer([Chunk("x"), done])] * 2)
+        whole = form.whole(question(choices=2), [Answer.of([Chunk("x"), done])] * 2)
         assert [choice["index"] for choice in whole["choices"]] == [0, 1]
         usage = {"prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9}
         assert events[-1]["usage"] == whole["usage"] == usage
@@ -134,7 +134,7 @@ def test_the_prompt_that_is_told_again_counts_where_tokens_stand() -> None:
     asked = question(echo=(Chunk("abc"),))
     batch: list[Item] = [*asked.echo, Chunk("é", logprobs=(LOGPROB,)), Done(DoneReason.STOP)]
     events = records(TextForm().events(asked, 0, Costs(1)).encode(batch))
-    whole = TextForm().whole(asked, [Answer(batch)])
+    whole = TextForm().whole(asked, [Answer.of(batch)])
     assert events[1]["choices"][0]["logprobs"]["text_offset"] == [3]
     assert whole["choices"][0]["logprobs"]["text_offset"] == [3]
 
@@ -143,5 +143,5 @@ def test_our_own_members_stand_at_the_end() -> None:
     writer = ChatForm().events(question(warnings=("careful",)), 0, Costs(1))
     events = records(writer.encode([Chunk("x"), Done(DoneReason.STOP)]))
     assert [event.get("warnings") for event in events] == [None, ["careful"], None]
-    whole = ChatForm().whole(question(warnings=("careful",)), [Answer([Done(DoneReason.STOP)])])
+    whole = ChatForm().whole(question(warnings=("careful",)), [Answer.of([Done(DoneReason.STOP)])])
     assert whole["warnings"] == ["careful"]

@@ -140,7 +140,7 @@ def test_a_generation_becomes_the_recorded_completion(record: Record) -> None:
         items = generation(native)
         if body.logprobs is None:  # then there are none
             items = [item._replace(logprobs=()) if isinstance(item, Chunk) else item for item in items]
-        _assert_same(record, TextForm().whole(question, [Answer(items)]))
+        _assert_same(record, TextForm().whole(question, [Answer.of(items)]))
         return
     encoder = TextForm().events(question, 0, Costs(1))
     stream = b"".join(encoder.encode([item]) for item in generation(native))
@@ -203,7 +203,7 @@ def _whole_chat(question: Question, native: Mapping[str, Any]) -> dict[str, Any]
     if info:
         rendered = RenderedPrompt(info["rendered_template"], info.get("image_count", 0))
         return ChatForm().rendered(question, rendered)
-    return ChatForm().whole(question, [Answer(generation(native))])
+    return ChatForm().whole(question, [Answer.of(generation(native))])
 
 
 def _refused(native: Mapping[str, Any]) -> dict[str, Any]:

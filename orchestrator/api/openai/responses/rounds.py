@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
 
 from orchestrator.api.openai.responses.tools import WEB_SEARCH
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, ToolCall, Usage
+from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, ToolCall, Usage, folded
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.inference.reply import Generation, Reply, Residency
 from orchestrator.inference.search import Search, SearchFailed, results_text
@@ -157,9 +157,5 @@ class Conversation:
 
 def spoken(chunks: Sequence[Chunk]) -> Message:
     """What the model said, as a message of the conversation."""
-    return Message(
-        "assistant",
-        "".join(chunk.content for chunk in chunks),
-        "".join(chunk.thinking for chunk in chunks),
-        tool_calls=tuple(call for chunk in chunks for call in chunk.tool_calls),
-    )
+    whole, _ = folded(chunks)
+    return Message("assistant", whole.content, whole.thinking, tool_calls=whole.tool_calls)

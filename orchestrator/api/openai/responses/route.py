@@ -8,11 +8,10 @@ from typing import Any
 
 from aiohttp import web
 
-from orchestrator.api.disclosures import truncation_headers
+from orchestrator.api.disclosures import told, truncation_headers
 from orchestrator.api.errors import log_hint
 from orchestrator.api.events import LifeSign, stream_events
 from orchestrator.api.openai.errors import OPENAI, Unsupported
-from orchestrator.api.openai.members import told
 from orchestrator.api.openai.reading import Asked, read_request
 from orchestrator.api.openai.responses.convert import to_chat
 from orchestrator.api.openai.responses.events import ResponseEvents
