@@ -1,12 +1,19 @@
-"""What is told of the parts of a request that have no effect, because nobody knows their names."""
+"""What is told of the parts of a request that have no effect.
+
+Most are names that nobody knows. What else a dialect passes over, its own module says in the words of
+``no_effect``.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from orchestrator.domain.options import OPTION_NAMES
+
+logger = logging.getLogger(__name__)
 
 
 def request_warnings(
@@ -18,6 +25,19 @@ def request_warnings(
     """
     strange = (name for name, value in options.items() if value is not None and name not in OPTION_NAMES)
     return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES))
+
+
+def no_effect(where: str, why: str) -> str:
+    """The text for a value that is passed over."""
+    return f"{where} has no effect: {why}"
+
+
+def logged(passed_over: Iterable[str]) -> tuple[str, ...]:
+    """The same texts, the operator told of them as well."""
+    texts = tuple(passed_over)
+    if texts:
+        logger.warning("values in request ignored: %s", "; ".join(texts))
+    return texts
 
 
 def _ignored(what: str, names: Iterable[str], known: Collection[str]) -> Iterable[str]:
