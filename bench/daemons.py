@@ -114,19 +114,12 @@ def daemon(*, engine: str | None = None, env: Mapping[str, str] | None = None) -
 
 
 @contextmanager
-def bare_engine(weights: Path, *options: str) -> Iterator[tuple[Address, float]]:
-    """The embedded engine by itself, and how long it took to get ready."""
+def bare_engine(weights: Path, *options: str, port: int = 0) -> Iterator[tuple[Address, float]]:
+    """The embedded engine by itself, at ``port`` if one is given, and how long it took to get ready."""
     with tempfile.TemporaryDirectory() as folder:
-        address = Address(path=f"{folder}/e.sock")
-        argv = [
-            sys.executable,
-            "-m",
-            "orchestrator.runners.embedded",
-            "--model",
-            str(weights),
-            "--host",
-            address.path,
-        ]
+        address = Address(port=port) if port else Address(path=f"{folder}/e.sock")
+        place = ("--host", "127.0.0.1", "--port", str(port)) if port else ("--host", address.path)
+        argv = [sys.executable, "-m", "orchestrator.runners.embedded", "--model", str(weights), *place]
         began = time.perf_counter()
         with (Path(folder) / "log").open("wb") as log:
             process = subprocess.Popen([*argv, *options], stdin=subprocess.PIPE, stdout=log, stderr=log)
