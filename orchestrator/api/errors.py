@@ -7,7 +7,7 @@ client reads it, as the body of a reply or as the last record of a stream that h
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,10 +58,6 @@ class BodyTooSlow(OrchestratorError):
         super().__init__(f"request body did not arrive within {seconds:.0f} seconds")
 
 
-class NotAvailable(OrchestratorError):
-    """Something this server does not offer."""
-
-
 class OutsideDialect(OrchestratorError):
     """An error that Ollama raises before a dialect is spoken: it is told as the native API would."""
 
@@ -82,8 +78,6 @@ def status_of(error: OrchestratorError) -> int:
             return 413
         case BodyTooSlow():
             return 408
-        case NotAvailable():
-            return 501
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 
@@ -101,6 +95,19 @@ class Dialect:
             body=dumps(self.body(error, status)), status=status, headers={"Content-Type": content_type}
         )
 
+    def refusal(
+        self,
+        error: OrchestratorError,
+        *,
+        content_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
+    ) -> web.Response:
+        """The same, with more ``headers``; the operator is told what may help."""
+        log_hint(error)
+        response = self.reply(error, content_type=content_type)
+        response.headers.update(headers or {})
+        return response
+
     def record(self, error: OrchestratorError) -> dict[str, Any]:
         """What stands in a stream that broke off."""
         return self.body(error, status_of(error))
@@ -116,8 +123,7 @@ class Dialect:
             except OutsideDialect:
                 raise
             except OrchestratorError as error:
-                log_hint(error)
-                return self.reply(error, content_type=request.get(ERROR_TYPE, JSON))
+                return self.refusal(error, content_type=request.get(ERROR_TYPE, JSON))
 
         return answer
 

@@ -21,6 +21,8 @@ from orchestrator.errors import OrchestratorError
 logger = logging.getLogger(__name__)
 
 EVENT_STREAM = "text/event-stream"
+STREAM_HEADERS = {"Cache-Control": "no-cache", "Connection": "keep-alive"}
+"""What some dialects add to a stream, and to the refusal that comes in place of one."""
 
 
 @dataclass(frozen=True, slots=True)

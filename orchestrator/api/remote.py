@@ -1,18 +1,43 @@
-"""Models of the cloud, which are refused before any dialect is spoken."""
+"""Models of the cloud, which cannot be used here."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from orchestrator.api.errors import OutsideDialect
 from orchestrator.domain.names import ModelReference, Source
 from orchestrator.errors import OrchestratorError
-from orchestrator.inference.errors import CloudDisabled
+from orchestrator.inference.errors import CloudDisabled, ModelRequired
+
+if TYPE_CHECKING:
+    from orchestrator.api.state import AppState
+    from orchestrator.store.model import Model
+
+_NO_DETAILS = "remote model details are unavailable"
 
 
 def refuse_remote(model: str) -> None:
-    """Raises ``OutsideDialect`` if ``model`` is the name of a model in the cloud."""
+    """Raises ``OutsideDialect``, for no dialect is spoken yet, if ``model`` is a name of the cloud."""
     try:
         is_remote = ModelReference.parse(model).source is Source.CLOUD
     except OrchestratorError:
         return  # no name at all: whoever opens the model says so
     if is_remote:
         raise OutsideDialect(CloudDisabled())
+
+
+async def open_described(state: AppState, text: str) -> Model:
+    """The model that a client wants described, which is in the store.
+
+    Raises ``ModelRequired``, ``InvalidName``, ``ModelNotFound``, or ``CloudDisabled`` for one of the cloud: it
+    is named so, or is the stub of one where the user does not want the cloud.
+    """
+    if not text.strip():
+        raise ModelRequired
+    reference = ModelReference.parse(text)
+    if reference.source is Source.CLOUD:
+        raise CloudDisabled(_NO_DETAILS)
+    model = await state.models.open(reference.name)
+    if model.config.remote_host and state.cloud_disabled:
+        raise CloudDisabled(_NO_DETAILS)
+    return model

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator import errors
-from orchestrator.api.errors import NATIVE, BodyTooLarge, BodyTooSlow, NotAvailable, native_line, status_of
+from orchestrator.api.errors import NATIVE, BodyTooLarge, BodyTooSlow, native_line, status_of
 from orchestrator.domain.names import InvalidName, ModelName
 from orchestrator.domain.options import InvalidOption
 from orchestrator.store.errors import CorruptManifest, ModelNotFound
@@ -29,7 +29,6 @@ CASES = [
     (errors.OrchestratorError("x"), 500),
     (BodyTooLarge(5), 413),
     (BodyTooSlow(5), 408),
-    (NotAvailable("x"), 501),
 ]
 
 

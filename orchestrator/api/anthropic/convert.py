@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.api.anthropic.conversation import to_messages
 from orchestrator.api.anthropic.errors import InvalidRequest, ThreadsNotSupported
+from orchestrator.api.search_tool import SEARCH_TOOL, WEB_SEARCH
 from orchestrator.domain.formats import SchemaFormat
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.domain.think import Think
@@ -15,18 +16,7 @@ from orchestrator.domain.tool_choice import AUTO, InvalidToolChoice, ToolChoice,
 from orchestrator.domain.tools import InvalidTool, Tool, parse_tool
 from orchestrator.wire import anthropic as wire
 
-WEB_SEARCH = "web_search"
-
 _EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "max"}
-_WEB_SEARCH_FUNCTION = {
-    "name": WEB_SEARCH,
-    "description": "Search the web for current information.",
-    "parameters": {
-        "type": "object",
-        "required": ["query"],
-        "properties": {"query": {"type": "string", "description": "What to search for"}},
-    },
-}
 
 
 def to_chat(body: wire.MessagesRequest) -> ChatRequest:
@@ -128,7 +118,7 @@ def _tools(tools: Sequence[wire.Tool]) -> Iterator[Tool]:
     searches = offers_web_search(tools)
     for tool in tools:
         if _is_web_search(tool):
-            yield parse_tool({"type": "function", "function": _WEB_SEARCH_FUNCTION})
+            yield SEARCH_TOOL
         elif not (searches and tool.name == WEB_SEARCH):
             yield _tool(tool)
 

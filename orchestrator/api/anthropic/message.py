@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.api.anthropic import convert
 from orchestrator.api.anthropic.estimate import estimated_tokens
 from orchestrator.api.disclosures import told
+from orchestrator.api.search_tool import WEB_SEARCH
 from orchestrator.domain.chunks import Done, ToolCall
 from orchestrator.inference.reply import Generation
 from orchestrator.wire import anthropic as wire
@@ -61,7 +62,7 @@ class MessageFrame:
 
     def is_search(self, call: ToolCall) -> bool:
         """Whether a call is for the server, not for the client."""
-        return self.searches and call.name == convert.WEB_SEARCH
+        return self.searches and call.name == WEB_SEARCH
 
 
 def signature(thought: str) -> str:

@@ -15,8 +15,7 @@ from orchestrator.api.anthropic.message import MessageFrame
 from orchestrator.api.anthropic.whole import whole_message
 from orchestrator.api.bodies import read_noting
 from orchestrator.api.disclosures import truncation_headers
-from orchestrator.api.errors import log_hint
-from orchestrator.api.events import LifeSign, stream_events
+from orchestrator.api.events import STREAM_HEADERS, LifeSign, stream_events
 from orchestrator.api.remote import refuse_remote
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import Route
@@ -31,8 +30,6 @@ from orchestrator.inference.reply import Generation, Residency
 from orchestrator.inference.service import Inference
 from orchestrator.wire import anthropic as wire
 
-_STREAM_HEADERS = {"Cache-Control": "no-cache", "Connection": "keep-alive"}
-
 
 def routes(state: AppState) -> Iterable[Route]:
     """The route of this module."""
@@ -43,7 +40,7 @@ def routes(state: AppState) -> Iterable[Route]:
         wanted = to_chat(body)
         warnings = request_warnings(unknown, {}, wire.MessagesRequest.known_names)
         frame = MessageFrame.of(body, (*warnings, *unread_blocks(body.messages)))
-        headers = dict(_STREAM_HEADERS) if body.stream else {}
+        headers = dict(STREAM_HEADERS) if body.stream else {}
         try:
             if not body.stream:
                 reply = await _whole(state.inference, wanted, frame, headers)
@@ -56,10 +53,7 @@ def routes(state: AppState) -> Iterable[Route]:
                 headers=headers,
             )
         except OrchestratorError as error:
-            log_hint(error)
-            refusal = ANTHROPIC.reply(error, content_type=PLAIN_JSON)
-            refusal.headers.update(headers)
-            return refusal
+            return ANTHROPIC.refusal(error, content_type=PLAIN_JSON, headers=headers)
 
     return (Route("POST", "/v1/messages", post),)
 

@@ -10,13 +10,12 @@ from aiohttp import web
 
 from orchestrator.api.bodies import read
 from orchestrator.api.native import details
+from orchestrator.api.remote import open_described
 from orchestrator.api.replies import json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
-from orchestrator.domain.names import ModelName, ModelReference, Source
 from orchestrator.errors import StoreError
 from orchestrator.files.gguf import ArraySummary, GgufHeader
-from orchestrator.inference.errors import CloudDisabled, ModelRequired
 from orchestrator.modelfile.commands import Command, Keyword
 from orchestrator.modelfile.printer import generated_modelfile
 from orchestrator.store.capabilities import uses_chat_template
@@ -31,7 +30,6 @@ PLAIN_TEMPLATE = "{{ .Prompt }}"
 """The template of a model that has none."""
 
 _PADDING = 30
-_REMOTE = "remote model details are unavailable"
 _NOT_SHOWN = ("general.name", "tokenizer.chat_template")
 _COPILOT = "GitHubCopilotChat/"
 
@@ -42,24 +40,13 @@ def routes(state: AppState) -> tuple[Route, ...]:
     async def show(request: web.Request) -> web.Response:
         body = await read(request, wire.ShowRequest)
         text = body.model or body.name
-        model = await state.models.open(_name(text))
-        if model.config.remote_host and state.cloud_disabled:
-            raise CloudDisabled(_REMOTE)
+        model = await open_described(state, text)
         reply = await asyncio.to_thread(describe, model, body, go_template=state.inference.go_template)
         if request.headers.get("User-Agent", "").startswith(_COPILOT):
             reply = _with_basename(reply, text)
         return json_reply(reply)
 
     return (Route("POST", "/api/show", show),)
-
-
-def _name(text: str) -> ModelName:
-    if not text.strip():
-        raise ModelRequired
-    reference = ModelReference.parse(text)
-    if reference.source is Source.CLOUD:
-        raise CloudDisabled(_REMOTE)
-    return reference.name
 
 
 def describe(model: Model, body: wire.ShowRequest, *, go_template: bool | None) -> wire.ShowResponse:

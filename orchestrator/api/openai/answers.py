@@ -11,15 +11,19 @@ from aiohttp import web
 
 from orchestrator.api.disclosures import truncation_headers
 from orchestrator.api.events import LifeSign, stream_events
+from orchestrator.api.openai.convert import to_choices
 from orchestrator.api.openai.errors import error_event
 from orchestrator.api.openai.identity import Identity
 from orchestrator.api.openai.merging import merged
+from orchestrator.api.openai.reading import Asked
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.streams import gathered
 from orchestrator.domain.chunks import Chunk, Done, Item, Usage, folded
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
+from orchestrator.wire import openai as wire
 
+B = TypeVar("B", bound=wire.TextRequest)
 R = TypeVar("R", bound=GenerationRequest)
 
 
@@ -52,6 +56,30 @@ class Question:
     """What of the request has no effect."""
     echo: tuple[Chunk, ...] = ()
     """What every answer begins with."""
+    stream: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        asked: Asked[B, R],
+        ask: Callable[[R], AbstractAsyncContextManager[Reply]],
+        *,
+        prefix: str,
+        at_once: int,
+        echo: tuple[Chunk, ...] = (),
+    ) -> Question:
+        """What a request asks for, by way of ``ask``; ``prefix`` begins the id of the reply."""
+        body = asked.body
+        return cls(
+            identity=Identity.new(prefix, body.model),
+            open=lambda index: ask(choice_of(asked.wanted, index)),
+            choices=1 if body.debug_render_only else to_choices(body.n),
+            at_once=at_once,
+            include_usage=body.stream_options is not None and body.stream_options.include_usage,
+            warnings=asked.warnings,
+            echo=echo,
+            stream=body.stream,
+        )
 
 
 @dataclass(slots=True)
@@ -93,11 +121,11 @@ class Form(Protocol):
 
 
 async def answer(
-    request: web.Request, question: Question, form: Form, *, stream: bool, silence_s: float
+    request: web.Request, question: Question, form: Form, *, silence_s: float
 ) -> web.StreamResponse:
     """The reply to ``question``; ``silence_s`` is the longest silence in a stream."""
     headers: dict[str, str] = {}
-    if not stream:
+    if not question.stream:
         reply = await _whole(question, form, headers)
         return json_reply(reply, content_type=PLAIN_JSON, headers=headers)
     return await stream_events(

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from orchestrator.api.openai.answers import Question, answer, choice_of
-from orchestrator.api.openai.convert import to_choices, to_completion
-from orchestrator.api.openai.identity import Identity
+from orchestrator.api.openai.answers import Question, answer
+from orchestrator.api.openai.convert import to_completion
 from orchestrator.api.openai.reading import read_request
 from orchestrator.api.openai.text_records import TextForm
 from orchestrator.api.routing import Route
@@ -25,16 +24,13 @@ def routes(state: AppState) -> Iterable[Route]:
 
     async def post(request: web.Request) -> web.StreamResponse:
         asked = await read_request(request, wire.CompletionRequest, to_completion)
-        body, wanted = asked.body, asked.wanted
-        question = Question(
-            identity=Identity.new("cmpl", body.model),
-            open=lambda index: generate(state.inference, choice_of(wanted, index)),
-            choices=1 if body.debug_render_only else to_choices(body.n),
+        question = Question.of(
+            asked,
+            lambda wanted: generate(state.inference, wanted),
+            prefix="cmpl",
             at_once=state.scheduler.parallel,
-            include_usage=body.stream_options is not None and body.stream_options.include_usage,
-            warnings=asked.warnings,
-            echo=(Chunk(body.prompt),) if body.echo else (),
+            echo=(Chunk(asked.body.prompt),) if asked.body.echo else (),
         )
-        return await answer(request, question, _FORM, stream=body.stream, silence_s=state.sse_ping_s)
+        return await answer(request, question, _FORM, silence_s=state.sse_ping_s)
 
     return (Route("POST", "/v1/completions", post),)

@@ -7,15 +7,13 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from orchestrator.api.errors import ERROR_TYPE
+from orchestrator.api.remote import open_described
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import PARAMETER, Route
 from orchestrator.api.state import AppState
-from orchestrator.domain.names import ModelName, ModelReference, Source
-from orchestrator.inference.errors import CloudDisabled, ModelRequired
+from orchestrator.domain.names import ModelName
 from orchestrator.units import SECOND_NS
 from orchestrator.wire import openai as wire
-
-_REMOTE = "remote model details are unavailable"
 
 
 def routes(state: AppState) -> Iterable[Route]:
@@ -29,9 +27,7 @@ def routes(state: AppState) -> Iterable[Route]:
     async def get_model(request: web.Request) -> web.StreamResponse:
         request[ERROR_TYPE] = PLAIN_JSON
         text = request.match_info[PARAMETER]
-        model = await state.models.open(_name(text))
-        if model.config.remote_host and state.cloud_disabled:
-            raise CloudDisabled(_REMOTE)
+        model = await open_described(state, text)
         return json_reply(card(text, model.name, model.modified_ns), content_type=PLAIN_JSON)
 
     return (Route("GET", "/v1/models", list_models), Route("GET", "/v1/models/{model}", get_model))
@@ -40,12 +36,3 @@ def routes(state: AppState) -> Iterable[Route]:
 def card(text: str, name: ModelName, modified_ns: int) -> wire.Model:
     """One model; ``text`` is how it is called."""
     return wire.Model(id=text, created=modified_ns // SECOND_NS, owned_by=name.namespace)
-
-
-def _name(text: str) -> ModelName:
-    if not text.strip():
-        raise ModelRequired
-    reference = ModelReference.parse(text)
-    if reference.source is Source.CLOUD:
-        raise CloudDisabled(_REMOTE)
-    return reference.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from aiohttp import web
 
@@ -14,10 +14,10 @@ from orchestrator.api.remote import refuse_remote
 from orchestrator.api.replies import PLAIN_JSON
 from orchestrator.api.warnings import request_warnings
 from orchestrator.errors import BadRequest
+from orchestrator.wire import openai as wire
 from orchestrator.wire.errors import MissingBody
-from orchestrator.wire.model import Wire
 
-M = TypeVar("M", bound=Wire)
+M = TypeVar("M", bound=wire.Request)
 R = TypeVar("R")
 
 
@@ -48,8 +48,7 @@ async def read_request(request: web.Request, model: type[M], convert: Callable[[
         body, unknown = await read_noting(request, model, packed=True)
     except MissingBody as error:
         raise EmptyBody from error
-    refuse_remote(getattr(body, "model", ""))
+    refuse_remote(body.model)
     wanted = convert(body)
     request[ERROR_TYPE] = PLAIN_JSON
-    options: dict[str, Any] = getattr(body, "options", None) or {}
-    return Asked(body, wanted, request_warnings(unknown, options, model.known_names))
+    return Asked(body, wanted, request_warnings(unknown, body.options or {}, model.known_names))

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
 
-from orchestrator.api.openai.responses.tools import WEB_SEARCH
+from orchestrator.api.search_tool import WEB_SEARCH
 from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, ToolCall, Usage, folded
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.inference.reply import Generation, Reply, Residency

@@ -9,8 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from orchestrator.api.disclosures import told, truncation_headers
-from orchestrator.api.errors import log_hint
-from orchestrator.api.events import LifeSign, stream_events
+from orchestrator.api.events import STREAM_HEADERS, LifeSign, stream_events
 from orchestrator.api.openai.errors import OPENAI, Unsupported
 from orchestrator.api.openai.reading import Asked, read_request
 from orchestrator.api.openai.responses.convert import to_chat
@@ -31,8 +30,6 @@ from orchestrator.inference.reply import Generation
 from orchestrator.inference.search import SearchFailed, no_search
 from orchestrator.wire import responses as wire
 
-_STREAM_HEADERS = {"Cache-Control": "no-cache", "Connection": "keep-alive"}
-
 Request = Asked[wire.ResponsesRequest, ChatRequest]
 
 
@@ -52,7 +49,7 @@ def routes(state: AppState) -> Iterable[Route]:
         conversation = Conversation(asked.wanted, lambda wanted: chat(state.inference, wanted), search)
         if not asked.body.stream:
             return await _whole(asked, frame, conversation, store)
-        headers = dict(_STREAM_HEADERS)
+        headers = dict(STREAM_HEADERS)
         events = ResponseEvents(frame)
 
         def ending() -> bytes:
@@ -68,10 +65,7 @@ def routes(state: AppState) -> Iterable[Route]:
                 headers=headers,
             )
         except OrchestratorError as error:
-            log_hint(error)
-            refusal = OPENAI.reply(error, content_type=PLAIN_JSON)
-            refusal.headers.update(headers)
-            return refusal
+            return OPENAI.refusal(error, content_type=PLAIN_JSON, headers=headers)
 
     return (Route("POST", "/v1/responses", post),)
 

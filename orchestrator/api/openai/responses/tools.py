@@ -4,27 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from orchestrator.api.search_tool import SEARCH_TOOL, WEB_SEARCH
 from orchestrator.domain.tools import InvalidTool, Tool, parse_tool
 from orchestrator.errors import BadRequest
 from orchestrator.wire import responses as wire
-
-WEB_SEARCH = "web_search"
-"""Type of the tool that the server offers by itself, and name of the function the model gets for it."""
-
-_SEARCH_TOOL = parse_tool(
-    {
-        "type": "function",
-        "function": {
-            "name": WEB_SEARCH,
-            "description": "Search the web for current information.",
-            "parameters": {
-                "type": "object",
-                "required": ["query"],
-                "properties": {"query": {"type": "string", "description": "What to search for"}},
-            },
-        },
-    }
-)
 
 
 class InvalidParameters(BadRequest):
@@ -47,7 +30,7 @@ def offers_search(tools: Sequence[wire.ResponseTool]) -> bool:
 
 def _is_named_like_search(tool: Tool) -> bool:
     """A tool of the client that the model could not tell from the server's."""
-    return tool is not _SEARCH_TOOL and tool.function.name == WEB_SEARCH
+    return tool is not SEARCH_TOOL and tool.function.name == WEB_SEARCH
 
 
 def _flat(tools: Sequence[wire.ResponseTool], namespace: str) -> Iterator[Tool]:
@@ -55,7 +38,7 @@ def _flat(tools: Sequence[wire.ResponseTool], namespace: str) -> Iterator[Tool]:
         if tool.type == "namespace":
             yield from _flat(tool.tools or (), _name(namespace, tool.name))
         elif tool.type == WEB_SEARCH:
-            yield _SEARCH_TOOL
+            yield SEARCH_TOOL
         else:
             yield _converted(tool, _name(namespace, tool.name))
 
