@@ -40,6 +40,7 @@ from orchestrator.discovery.machine import Machine
 from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from orchestrator.domain.addresses import ServerAddress
 from orchestrator.errors import OrchestratorError
+from orchestrator.llama_cpp.cache import in_use
 from orchestrator.logs import set_up_logging
 from orchestrator.metrics import Metrics
 from orchestrator.process.address import RunDirectory, run_directory
@@ -96,7 +97,7 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
         await models.start()
         metrics = Metrics()
         run = stack.enter_context(run_directory(config.run_dir))
-        engine, machine, quantizer = _engine(config, run)
+        engine, machine, quantizer = _engine(config, run, stack)
         scheduler = Scheduler(
             engine, _scheduler_settings(config, machine), machine, _SchedulerMetrics(metrics)
         )
@@ -194,8 +195,13 @@ def _transfers(config: Config, models: ModelStore) -> Transfers:
     return Transfers(models, settings, bytes_per_second=config.pull_rate, streams=config.max_transfer_streams)
 
 
-def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantizer | None]:
-    """The engine, the machine as this engine can use it, and the quantizer that came with it."""
+def _engine(
+    config: Config, run: RunDirectory, stack: AsyncExitStack
+) -> tuple[Engine, Machine, Quantizer | None]:
+    """The engine, the machine as this engine can use it, and the quantizer that came with it.
+
+    A build of ours is kept from being pruned as long as ``stack`` is open.
+    """
     environ = dict(os.environ)
     try:
         only = None if config.engine == "auto" else EngineKind(config.engine)
@@ -204,6 +210,7 @@ def _engine(config: Config, run: RunDirectory) -> tuple[Engine, Machine, Quantiz
         logger.warning("%s (%s)", error, error.hint)
         return _NoEngine(error), Machine(), None
     logger.info("engine", extra={"kind": info.kind.value, "command": " ".join(info.argv_prefix)})
+    stack.enter_context(in_use(info.library_dir))
     settings = EngineSettings(
         environ=environ,
         flash_attention=config.flash_attention,

@@ -110,9 +110,11 @@ _PRUNE_FLAGS = (
 )
 
 _ENGINE_FLAGS = (
+    switch("dry-run", "With prune: only say what would go"),
     HELP,
     Flag("jobs", Kind.NUMBER, "Files to compile at one time; unset is one per core", short="j"),
     Flag("preset", Kind.TEXT, "What to build: native, cpu, cuda, rocm, vulkan or metal", default="native"),
+    switch("yes", "With prune: do not ask", short="y"),
 )
 
 _SERVE_VARIABLES = (
@@ -207,10 +209,10 @@ COMMANDS = (
     ),
     Entry(
         "engine",
-        "Build, list or examine the engines that run models",
+        "Build, list, examine or clear away the engines that run models",
         _ONE,
         "engine:engine",
-        "build|list|doctor",
+        "build|list|doctor|prune",
         _ENGINE_FLAGS,
         variables=("ORCH_ENGINE", "ORCH_LLAMA_SERVER", "ORCH_LLAMA_CPP_SOURCE"),
     ),

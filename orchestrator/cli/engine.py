@@ -1,25 +1,33 @@
-"""``orch engine``: build the native engine, list the engines there are, examine the one in use."""
+"""``orch engine``: build the native engine, list the engines there are, examine one, remove old builds."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.cli.grammar import UsageError
-from orchestrator.cli.tables import Row, block
+from orchestrator.cli.tables import Row, block, table
 from orchestrator.llama_cpp.cache import Build, BuildCache
 from orchestrator.llama_cpp.errors import EngineBuildError, MalformedPin
 from orchestrator.llama_cpp.project import Project, find_project
 from orchestrator.runners.engines import EngineInfo, EngineKind, find_engine
+from orchestrator.units import format_bytes, format_distance
 
-_ACTIONS = "build, list, doctor"
+if TYPE_CHECKING:
+    from orchestrator.llama_cpp.prune import Leftover
+
+_ACTIONS = "build, list, doctor, prune"
 _WIDEST = 500
 """Commands are not wrapped: they are copied."""
 
 
-def engine(action: str, *, preset: str = "", jobs: int = 0) -> int:
+def engine(action: str, *, preset: str = "", jobs: int = 0, dry_run: bool = False, yes: bool = False) -> int:
     """Do one of the things that can be done with engines; gives the exit status."""
     match action:
         case "build":
@@ -28,6 +36,8 @@ def engine(action: str, *, preset: str = "", jobs: int = 0) -> int:
             return _list()
         case "doctor":
             return _doctor()
+        case "prune":
+            return _prune(dry_run=dry_run, yes=yes)
     raise UsageError(f"unknown action {action!r} for engine, there are {_ACTIONS}")
 
 
@@ -94,6 +104,46 @@ def _doctor() -> int:
     print(report(result), end="")
     _print_means_to_build(environ)
     return 0 if result.serves else 1
+
+
+def _prune(*, dry_run: bool, yes: bool) -> int:
+    """Show what of the cache no engine comes from any more, and remove it if that is wanted."""
+    from orchestrator.cli.confirmation import confirmed, counted
+    from orchestrator.llama_cpp.prune import leftovers, remove
+
+    environ = dict(os.environ)
+    cache = BuildCache.of(environ)
+    found = leftovers(cache, _project(), spared=_folders_in_use(environ))
+    if not found:
+        print("there is nothing to remove")
+        return 0
+    print(
+        table(("KIND", "NAME", "SIZE", "USED"), [_leftover_row(each, time.time()) for each in found]), end=""
+    )
+    print(f"\n{counted(len(found), 'item')}, {format_bytes(sum(each.size_bytes for each in found))} in all")
+    if dry_run or not (yes or confirmed()):
+        return 0
+    gone = [each for each in found if remove(cache, each)]
+    for each in found:
+        if each not in gone:
+            print(f"{each.name} stays: a daemon or a build has it")
+    print(f"removed {counted(len(gone), 'item')}, {format_bytes(sum(each.size_bytes for each in gone))}")
+    return 0
+
+
+def _folders_in_use(environ: Mapping[str, str]) -> set[Path]:
+    """Folders of every engine that can be found or is named."""
+    from orchestrator.runners.engines import EngineNotFound, engines
+
+    found = list(engines(environ))
+    with suppress(EngineNotFound):
+        found.append(_used(environ))
+    return {engine.library_dir for engine in found if engine.library_dir is not None}
+
+
+def _leftover_row(leftover: Leftover, now: float) -> Row:
+    size, used = format_bytes(leftover.size_bytes), format_distance(leftover.used_s - now)
+    return leftover.kind.value, leftover.name, size, used
 
 
 def _print_means_to_build(environ: Mapping[str, str]) -> None:

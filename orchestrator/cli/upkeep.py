@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from orchestrator.cli.commands import PROGRAM
+from orchestrator.cli.confirmation import confirmed, counted
 from orchestrator.cli.connection import server
 from orchestrator.cli.follow import follow
 from orchestrator.cli.progress import Display
@@ -19,18 +19,11 @@ from orchestrator.units import format_bytes, format_when
 HEADER = ("NAME", "KIND", "SIZE", "MODIFIED")
 
 
-class NobodyToAsk(OrchestratorError):
-    """Something has to be confirmed, and nobody sits at a terminal."""
-
-    def __init__(self) -> None:
-        super().__init__("nothing was removed: pass --yes to remove without being asked")
-
-
 class StoreDamaged(OrchestratorError):
     """Something in the store is not as it should be."""
 
     def __init__(self, count: int, *, repairing: bool) -> None:
-        super().__init__(f"the store is damaged in {_counted(count, 'place')}")
+        super().__init__(f"the store is damaged in {counted(count, 'place')}")
         self.hint = (
             f"what cannot be fetched has to be created again, or removed with `{PROGRAM} rm`"
             if repairing
@@ -43,10 +36,10 @@ def prune(*, dry_run: bool = False, yes: bool = False) -> None:
     with server() as native:
         found = native.prune(dry_run=True)
         _show(found)
-        if dry_run or not found["files"] or not (yes or _confirmed()):
+        if dry_run or not found["files"] or not (yes or confirmed()):
             return
         removed = native.prune(dry_run=False)
-    print(f"removed {_counted(len(removed['files']), 'item')}, {format_bytes(removed['size'])}")
+    print(f"removed {counted(len(removed['files']), 'item')}, {format_bytes(removed['size'])}")
 
 
 def verify(model: str = "", *, insecure: bool = False, repair: bool = False) -> None:
@@ -71,19 +64,19 @@ def verify(model: str = "", *, insecure: bool = False, repair: bool = False) -> 
         print(_described(damage))
     if left := sum(not damage.get("repaired") for damage in damages):
         raise StoreDamaged(left, repairing=repair)
-    print(f"{_counted(last.get('blobs', 0), 'blob')}, {format_bytes(last.get('size', 0))}: all right")
+    print(f"{counted(last.get('blobs', 0), 'blob')}, {format_bytes(last.get('size', 0))}: all right")
 
 
 def _show(found: PruneReply) -> None:
     now = time.time()
     if found["files"]:
         print(table(HEADER, [_row(file, now) for file in found["files"]]), end="")
-        print(f"\n{_counted(len(found['files']), 'item')}, {format_bytes(found['size'])} in all")
+        print(f"\n{counted(len(found['files']), 'item')}, {format_bytes(found['size'])} in all")
     else:
         print("there is nothing to remove")
     if spared := found.get("spared"):
         print(
-            f"{_counted(len(spared), 'item')} of {format_bytes(found.get('spared_size', 0))} "
+            f"{counted(len(spared), 'item')} of {format_bytes(found.get('spared_size', 0))} "
             "will stay for now, being younger than an hour"
         )
 
@@ -91,15 +84,6 @@ def _show(found: PruneReply) -> None:
 def _row(file: RemovableFile, now: float) -> tuple[str, ...]:
     name = file["name"].removeprefix("sha256-")
     return name[:12], file["kind"], format_bytes(file["size"]), format_when(file["modified_at"], now)
-
-
-def _confirmed() -> bool:
-    if not sys.stdin.isatty():
-        raise NobodyToAsk
-    try:
-        return input("Remove? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        return False
 
 
 def _described(damage: Damage) -> str:
@@ -110,7 +94,3 @@ def _described(damage: Damage) -> str:
     elif error := damage.get("repair_error"):
         outcome = f"; not fetched again: {error}"
     return f"{damage['problem']}: {damage['name']} of {models}: {damage['reason']}{outcome}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

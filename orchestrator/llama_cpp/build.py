@@ -58,7 +58,7 @@ def build(
     if preset not in project.presets:
         raise UnknownPreset(preset, project.presets)
     recipe = project.recipe(preset)
-    key = _key(project, preset, recipe, named_folder(environ))
+    key = _key(project.key(preset), named_folder(environ))
     if found := cache.find(key):
         progress.say(f"found {found.library}")
         cache.prefer(found)
@@ -70,9 +70,8 @@ def build(
         return _Making(project, cache, preset, key, tools, environ, progress).make(recipe, jobs)
 
 
-def _key(project: Project, preset: str, recipe: str, folder: Path | None) -> str:
+def _key(key: str, folder: Path | None) -> str:
     """Name of a build. One of somebody's own source is another one with every change of that."""
-    key = f"{project.pin.tag}-{preset}-{recipe[:12]}"
     return f"{key}-{tree.digest(folder)[:8]}" if folder else key
 
 

@@ -25,8 +25,10 @@ from orchestrator.llama_cpp.project import Project
 LIBRARY = Path("lib", "orch")
 """Where the programs are below the folder of a build, and below an installation's prefix."""
 
-_FACTS = "build.json"
-_WORK = ".work"
+FACTS = "build.json"
+"""What makes a folder a build. Whoever uses the build holds it, see ``in_use``."""
+WORK = ".work"
+"""What the folder of a build in the making ends with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Build:
     @property
     def asked_for_ns(self) -> int:
         """When somebody last asked for it."""
-        return (self.folder / _FACTS).stat().st_mtime_ns
+        return (self.folder / FACTS).stat().st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class BuildCache:
 
     def builds(self) -> tuple[Build, ...]:
         """Every whole build, the one last asked for first."""
-        folders = (file.parent for file in self.root.glob(f"*/{_FACTS}") if file.parent.suffix != _WORK)
+        folders = (file.parent for file in self.root.glob(f"*/{FACTS}") if file.parent.suffix != WORK)
         found = [build for folder in folders if (build := self.find(folder.name))]
         return tuple(sorted(found, key=lambda build: build.asked_for_ns, reverse=True))
 
@@ -104,41 +106,64 @@ class BuildCache:
     def find(self, key: str) -> Build | None:
         """The build ``key``, if it is there."""
         try:
-            facts = BuildFacts.parse((self.root / key / _FACTS).read_text())
+            facts = BuildFacts.parse((self.root / key / FACTS).read_text())
         except FileNotFoundError:
             return None
         return Build(self.root / key, facts) if facts else None
 
     def prefer(self, build: Build) -> None:
         """Make ``build`` the one last asked for."""
-        os.utime(build.folder / _FACTS)
+        os.utime(build.folder / FACTS)
 
     def work(self, key: str) -> Path:
         """Folder to make the build ``key`` in. What an earlier attempt left there is gone on with."""
-        folder = self.root / f"{key}{_WORK}"
+        folder = self.root / f"{key}{WORK}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def keep(self, key: str, made: Path, facts: BuildFacts) -> Build:
         """Take over the folder ``made`` as the build ``key``; it appears whole."""
-        (made / _FACTS).write_text(json.dumps(asdict(facts), indent=2) + "\n")
+        (made / FACTS).write_text(json.dumps(asdict(facts), indent=2) + "\n")
         folder = self.root / key
         shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
-        shutil.rmtree(self.root / f"{key}{_WORK}", ignore_errors=True)
+        shutil.rmtree(self.root / f"{key}{WORK}", ignore_errors=True)
         return Build(folder, facts)
 
     @contextmanager
-    def lock(self, key: str, *, on_wait: Callable[[], None]) -> Iterator[None]:
-        """Hold the build ``key``; ``on_wait`` is told when another process has it."""
+    def lock(self, key: str, *, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
+        """Hold the build ``key``; ``on_wait`` is told when another process has it.
+
+        Without it nobody waits: raises ``BlockingIOError``.
+        """
         self.root.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.root / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                if on_wait is None:
+                    raise
                 on_wait()
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def in_use(library: Path | None) -> Iterator[None]:
+    """Keep the build whose programs are in the folder ``library`` from being pruned.
+
+    Programs from elsewhere need no keeping: only builds are ever pruned.
+    """
+    facts = library.parent.parent / FACTS if library is not None else None
+    if facts is None or not facts.is_file():
+        yield
+        return
+    descriptor = os.open(facts, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)

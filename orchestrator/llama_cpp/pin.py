@@ -42,6 +42,11 @@ class Pin:
         raise MalformedPin("LLAMA_CPP_VERSION needs the lines tag, git, sdist (with its checksum) and tree")
 
     @property
+    def archive_name(self) -> str:
+        """Name under which the source distribution is kept."""
+        return f"{self.archive}.tar.gz"
+
+    @property
     def distribution(self) -> str:
         """Name of the source distribution."""
         return self.requirement.partition("==")[0]

@@ -50,6 +50,10 @@ class Project:
         """Our changes, in the order in which they apply."""
         return tuple(sorted((self.root / "llama" / "patches").glob("*.patch")))
 
+    def key(self, preset: str) -> str:
+        """Name of a build of ``preset``."""
+        return f"{self.pin.tag}-{preset}-{self.recipe(preset)[:12]}"
+
     def recipe(self, preset: str) -> str:
         """SHA-256 of all that decides what comes out: pin, patches, options and kind of machine."""
         total = hashlib.sha256()

@@ -108,7 +108,7 @@ def _prepared(into: Path, stamp: str) -> str:
 
 def _fetch(pin: Pin, into: Path, downloads: Path, environ: Mapping[str, str], say: Say) -> str:
     """Fetch the pinned tree; how it came."""
-    archive = downloads / f"{pin.archive}.tar.gz"
+    archive = downloads / pin.archive_name
     reasons = []
     for kind, way in (("git", _from_git), ("sdist", _from_sdist)):
         if kind == "git" and _is_intact(archive, pin):

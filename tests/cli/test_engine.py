@@ -94,10 +94,47 @@ def test_building_without_tools_says_so(orch: Orch) -> None:
     assert printed.err.startswith("Error: there is no cmake\ninstall it: ")
 
 
+def test_old_builds_are_shown_and_removed(orch: Orch) -> None:
+    library, old = build("b1-cpu-1"), build("b1-cpu-2", recipe="old")
+    printed = orch("engine", "prune", "--dry-run")
+    head, row, *rest = printed.out.splitlines()
+    assert head.split() == ["KIND", "NAME", "SIZE", "USED"]
+    assert row.split("    ")[:2] == ["old build", "b1-cpu-2"]
+    assert rest[1].startswith("1 item, ")
+    assert old.exists()
+    printed = orch("engine", "prune", "--yes")
+    assert (printed.status, printed.out.splitlines()[-1][:14]) == (0, "removed 1 item")
+    assert library.exists()
+    assert not old.parents[1].exists()
+    assert orch("engine", "prune").out == "there is nothing to remove\n"
+
+
+def test_nothing_is_removed_unasked(orch: Orch, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = build("b1-cpu-2", recipe="old")
+    with open(os.devnull) as nobody:  # noqa: PTH123 - no path, a device
+        monkeypatch.setattr("sys.stdin", nobody)
+        printed = orch("engine", "prune")
+    assert (printed.status, printed.err) == (
+        1,
+        "Error: nothing was removed: pass --yes to remove without being asked\n",
+    )
+    assert old.exists()
+
+
+def test_the_engine_in_use_is_not_pruned(orch: Orch, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = build("b1-cpu-2", recipe="old")
+    monkeypatch.setenv("ORCH_LLAMA_SERVER", str(old / "llama-server"))
+    assert orch("engine", "prune", "--yes").out == "there is nothing to remove\n"
+    assert old.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["engine", "polish"], "Error: unknown action 'polish' for engine, there are build, list, doctor\n"),
+        (
+            ["engine", "polish"],
+            "Error: unknown action 'polish' for engine, there are build, list, doctor, prune\n",
+        ),
         (["engine"], "Error: accepts 1 arg(s), received 0\n"),
     ],
 )
