@@ -187,15 +187,25 @@ class _Build:
             raise CreateRefused("adapters in safetensors are not supported, convert them to GGUF first")
         if len(files) > 1:
             raise CreateRefused("only one adapter is currently supported")
-        yield from self._take_gguf(files)
+        for name, digest in files.items():
+            yield Progress("parsing GGUF")
+            upload = read_upload(self._blobs, name, digest)
+            if upload.media_type is not MediaType.ADAPTER:
+                raise CreateRefused(
+                    f"{name} is no adapter: its general.type is not adapter. Models go behind FROM"
+                )
+            self._parts += parts_of([upload])
 
     def _take_drafts(self) -> Steps:
         for name, digest in sorted(self._plan.drafts.items()):
             if name.endswith(".safetensors"):
                 raise CreateRefused("drafts in safetensors are not supported, convert them to GGUF first")
             yield Progress("parsing GGUF")
-            upload = replace(read_upload(self._blobs, name, digest), media_type=MediaType.DRAFT)
-            self._parts += parts_of([upload])
+            upload = read_upload(self._blobs, name, digest)
+            if upload.media_type is not MediaType.MODEL:
+                kind = "an adapter" if upload.media_type is MediaType.ADAPTER else "a projector"
+                raise CreateRefused(f"{name} is {kind}, not a draft model")
+            self._parts += parts_of([replace(upload, media_type=MediaType.DRAFT)])
 
     def _converted(self, files: Files, temporaries: ExitStack) -> Part:
         """The GGUF file made of safetensors; it is temporary until it is settled."""
