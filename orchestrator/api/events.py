@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class LifeSign:
 
 async def stream_events(
     request: web.Request,
-    records: AsyncIterator[bytes],
+    records: AsyncGenerator[bytes],
     *,
     error_record: Callable[[OrchestratorError], bytes],
     life_sign: LifeSign,
@@ -49,7 +49,7 @@ async def stream_events(
     Raises what is raised before anything was sent; a later error becomes ``error_record``.
     """
     stream = _Stream(request, headers)
-    async with aclosing(records):  # type: ignore[type-var]
+    async with aclosing(records):
         if life_sign.interval_s <= 0:
             failure = await _send(stream, records, error_record)
         else:

@@ -29,8 +29,8 @@ def refuse_remote(model: str) -> None:
 async def open_described(state: AppState, text: str) -> Model:
     """The model that a client wants described, which is in the store.
 
-    Raises ``ModelRequired``, ``InvalidName``, ``ModelNotFound``, or ``CloudDisabled`` for one of the cloud: by
-    its name, or as the stub of one where the user does not want the cloud.
+    Raises ``ModelRequired``, ``InvalidName``, ``ModelNotFound``; ``CloudDisabled`` for a model of the cloud,
+    by its name, or as the stub of one where the user does not want the cloud.
     """
     if not text.strip():
         raise ModelRequired

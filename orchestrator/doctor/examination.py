@@ -129,7 +129,7 @@ async def _answer(runner: Runner) -> int:
     """Let a runner continue a text; how many tokens it gave."""
     call = CompletionCall(prompt="Hello", options=Options(num_predict=_TOKENS, temperature=0.0))
     tokens = 0
-    async with aclosing(runner.complete(call)) as batches:  # type: ignore[type-var]
+    async with aclosing(runner.complete(call)) as batches:
         async for batch in batches:
             tokens += sum(item.usage.completion_tokens for item in batch if isinstance(item, Done))
     return tokens

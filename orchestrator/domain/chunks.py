@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -100,7 +100,10 @@ class Done:
 
 
 Item = Chunk | Done
-"""What streams are made of. A stream is an ``AsyncIterator[Sequence[Item]]``: one batch per socket read."""
+"""What streams are made of."""
+
+Batches = AsyncGenerator[Sequence[Item], None]
+"""A stream: one batch, never an empty one, per read of the socket. Whoever opens it closes it."""
 
 
 def folded(items: Iterable[Item]) -> tuple[Chunk, Done]:

@@ -57,7 +57,7 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
             items = told_if_unmet(items, {tool.function.name for tool in allowed})
         if not request.tool_choice.parallel:
             items = single_call(items)
-        async with aclosing(items):  # type: ignore[type-var]
+        async with aclosing(items):
             yield Generation(
                 items, started_ns, load_duration_ns, prepared.overflow, (*prepared.warnings, *warnings)
             )

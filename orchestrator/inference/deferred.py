@@ -8,11 +8,11 @@ many families' templates cannot express. Source: ``prompts`` §1.11.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
+from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason, Item
 from orchestrator.inference.forced_calls import ForcedCalls
 from orchestrator.inference.output import Splitter, split
 from orchestrator.parsers.base import Parser
@@ -21,7 +21,7 @@ from orchestrator.runners.base import CompletionCall, Runner
 
 async def think_then_constrain(
     runner: Runner, call: CompletionCall, parser: Parser, forced: ForcedCalls | None = None
-) -> AsyncIterator[Sequence[Item]]:
+) -> Batches:
     """The reply to ``call``, whose format or grammar holds for what follows the thought.
 
     A thought that uses up the budget is the whole reply; calls of tools are answers that no format concerns,
@@ -29,7 +29,7 @@ async def think_then_constrain(
     """
     thought = _Thought(parser)
     free = runner.complete(_without_constraint(call, forced.beginnings if forced else ()))
-    async with aclosing(free):  # type: ignore[type-var]
+    async with aclosing(free):
         async for batch in free:
             if items := thought.take(batch):
                 yield items
@@ -38,7 +38,7 @@ async def think_then_constrain(
     if thought.needs_answer:
         prompt = await _continued(runner, call.prompt, thought.text)
         answer = split(runner.complete(replace(call, prompt=prompt)), forced.parser if forced else None)
-        async with aclosing(answer):  # type: ignore[type-var]
+        async with aclosing(answer):
             async for batch in answer:
                 yield batch
 

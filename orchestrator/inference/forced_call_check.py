@@ -6,21 +6,19 @@ whole, and some families' output is not searched for calls at all. Nobody shall 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from orchestrator.domain.chunks import Chunk, Done, Item
+from orchestrator.domain.chunks import Batches, Chunk, Done
 
 NO_CALL = "tool_choice was not met: no tool was called"
 
 
-async def told_if_unmet(
-    items: AsyncIterator[Sequence[Item]], allowed: Collection[str]
-) -> AsyncIterator[Sequence[Item]]:
+async def told_if_unmet(items: Batches, allowed: Collection[str]) -> Batches:
     """``items``; the end has a warning if none of the ``allowed`` tools was called, or another one was."""
     called: list[str] = []
-    async with aclosing(items):  # type: ignore[type-var]
+    async with aclosing(items):
         async for batch in items:
             called += [call.name for item in batch if isinstance(item, Chunk) for call in item.tool_calls]
             *others, last = batch

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
+from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason
 from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import GenerateRequest, Message
 from orchestrator.domain.think import Think
@@ -85,7 +85,7 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
             return
         answer = await _answer(turn, request, prompt, overflow)
         items = inference.watched(answer.items, lease)
-        async with aclosing(items):  # type: ignore[type-var]
+        async with aclosing(items):
             yield Generation(items, started_ns, load_duration_ns, answer.overflow, answer.warnings)
 
 
@@ -190,12 +190,10 @@ def _parser(turn: Turn, prompt: str) -> Parser | None:
     return parser
 
 
-async def _with_context(
-    items: AsyncIterator[Sequence[Item]], runner: Runner, prompt: str
-) -> AsyncIterator[Sequence[Item]]:
+async def _with_context(items: Batches, runner: Runner, prompt: str) -> Batches:
     """``items``, with the token ids of prompt and raw reply in the last one."""
     texts = [prompt]
-    async with aclosing(items):  # type: ignore[type-var]
+    async with aclosing(items):
         async for batch in items:
             texts += [item.content for item in batch if isinstance(item, Chunk)]
             done = batch[-1]

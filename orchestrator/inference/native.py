@@ -7,12 +7,12 @@ are rendered here, and told of in the same way (cases B001, B002).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.domain.chunks import Item
+from orchestrator.domain.chunks import Batches, Item
 from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tool_choice import ToolChoice
@@ -135,10 +135,8 @@ def _is_too_long(error: EngineRefused) -> bool:
     return _PROMPT_TOO_LONG in str(error)
 
 
-async def _resumed(
-    first: Sequence[Item], rest: AsyncIterator[Sequence[Item]]
-) -> AsyncIterator[Sequence[Item]]:
-    async with aclosing(rest):  # type: ignore[type-var]
+async def _resumed(first: Sequence[Item], rest: Batches) -> Batches:
+    async with aclosing(rest):
         if first:
             yield first
         async for batch in rest:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 import string
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from orchestrator.domain.chunks import Chunk, Done, Item, ToolCall
+from orchestrator.domain.chunks import Batches, Chunk, Done, Item, ToolCall
 from orchestrator.parsers.base import Parsed, Parser
 
 _ID_ALPHABET = string.ascii_lowercase + string.digits
@@ -48,13 +48,13 @@ class Splitter:
         return tuple(replace(call, index=first + i, id=new_call_id()) for i, call in enumerate(calls))
 
 
-def split(items: AsyncIterator[Sequence[Item]], parser: Parser | None) -> AsyncIterator[Sequence[Item]]:
+def split(items: Batches, parser: Parser | None) -> Batches:
     """``items`` with every batch split by ``parser``; batches in which all was held back are left out."""
     return items if parser is None else _split(items, Splitter(parser))
 
 
-async def _split(items: AsyncIterator[Sequence[Item]], splitter: Splitter) -> AsyncIterator[Sequence[Item]]:
-    async with aclosing(items):  # type: ignore[type-var]
+async def _split(items: Batches, splitter: Splitter) -> Batches:
+    async with aclosing(items):
         async for batch in items:
             if found := splitter.split(batch):
                 yield found

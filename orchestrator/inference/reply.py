@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.domain.chunks import DoneReason, Item
+from orchestrator.domain.chunks import Batches, DoneReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Overflow:
 class Generation:
     """A running answer. ``items`` must be closed by whoever opened the reply."""
 
-    items: AsyncIterator[Sequence[Item]]
+    items: Batches
     started_ns: int
     """``time.perf_counter_ns()`` when the request came."""
     load_duration_ns: int

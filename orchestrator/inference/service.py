@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from orchestrator.domain.chunks import Done, Item, Usage
+from orchestrator.domain.chunks import Batches, Done, Usage
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.domain.names import InvalidName, ModelName, ModelReference, Source
 from orchestrator.domain.options import Options
@@ -92,12 +92,10 @@ class Inference:
             },
         )
 
-    async def watched(
-        self, items: AsyncIterator[Sequence[Item]], lease: Lease
-    ) -> AsyncIterator[Sequence[Item]]:
+    async def watched(self, items: Batches, lease: Lease) -> Batches:
         """``items``; what they cost is reported, and a failure is told to the lease's owner."""
         try:
-            async with aclosing(items):  # type: ignore[type-var]
+            async with aclosing(items):
                 async for batch in items:
                     if isinstance(done := batch[-1], Done):
                         self._report_cost(done.usage)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
-from orchestrator.domain.chunks import Chunk, Item
+from orchestrator.domain.chunks import Batches, Chunk, Item
 
 
-async def single_call(items: AsyncIterator[Sequence[Item]]) -> AsyncIterator[Sequence[Item]]:
+async def single_call(items: Batches) -> Batches:
     """``items`` without the calls after the first one; batches in which nothing is left are left out."""
     called = False
-    async with aclosing(items):  # type: ignore[type-var]
+    async with aclosing(items):
         async for batch in items:
             kept: list[Item] = []
             for item in batch:

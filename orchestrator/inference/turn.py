@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.domain.chunks import Item
+from orchestrator.domain.chunks import Batches
 from orchestrator.domain.options import Options
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.domain.think import Think
@@ -49,7 +49,7 @@ class Turn:
 class Answer:
     """A stream that is about to start, and what of the prompt was left out."""
 
-    items: AsyncIterator[Sequence[Item]]
+    items: Batches
     overflow: Overflow | None = None
     warnings: tuple[str, ...] = ()
     """What of the request does not take effect as it was meant."""

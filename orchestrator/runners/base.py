@@ -1,17 +1,17 @@
 """What the rest of the daemon sees of an engine: a loader of models, and runners that answer calls.
 
-Streams are ``AsyncIterator[Sequence[Item]]``: everything one socket read brought, as one batch; the last
-item of the last batch is ``Done``. Whoever opens a stream closes it (``contextlib.aclosing``); closing
-early makes the engine stop within a token.
+Streams are ``Batches``: everything one socket read brought, as one batch; the last item of the last batch is
+``Done``. Whoever opens a stream closes it (``contextlib.aclosing``); closing early makes the engine stop
+within a token.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from orchestrator.domain.chunks import Item
+from orchestrator.domain.chunks import Batches
 from orchestrator.domain.devices import Device, SystemMemory
 from orchestrator.domain.formats import OutputFormat
 from orchestrator.domain.loads import LoadSpec, ModelFiles
@@ -82,10 +82,10 @@ class Runner(Protocol):
     def spec(self) -> LoadSpec:
         """What was loaded, with the options in force (chosen batch, derived mmap, clamped window)."""
 
-    def complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+    def complete(self, call: CompletionCall) -> Batches:
         """Continue text; waits for a free slot first."""
 
-    def chat(self, call: ChatCall) -> AsyncIterator[Sequence[Item]]:
+    def chat(self, call: ChatCall) -> Batches:
         """Continue a conversation; waits for a free slot first."""
 
     async def apply_template(self, call: ChatCall) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from aiohttp import ClientResponse, web
@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from orchestrator.api.events import LifeSign, stream_events
 from orchestrator.errors import NotFound, OrchestratorError, RunnerFailed
 
-Records = Callable[[], AsyncIterator[bytes]]
+Records = Callable[[], AsyncGenerator[bytes]]
 
 SIGN = b": alive\n\n"
 
@@ -45,7 +45,7 @@ async def streaming(
 
 
 async def test_records_come_as_they_are() -> None:
-    async def records() -> AsyncIterator[bytes]:
+    async def records() -> AsyncGenerator[bytes]:
         yield b"data: 1\n\n"
         yield b"data: 2\n\n"
 
@@ -58,7 +58,7 @@ async def test_records_come_as_they_are() -> None:
 async def test_headers_may_be_added_until_the_first_record() -> None:
     headers: dict[str, str] = {}
 
-    async def records() -> AsyncIterator[bytes]:
+    async def records() -> AsyncGenerator[bytes]:
         headers["Told"] = "early"
         yield b"data: 1\n\n"
         headers["Lost"] = "late"
@@ -69,7 +69,7 @@ async def test_headers_may_be_added_until_the_first_record() -> None:
 
 
 async def test_what_fails_before_the_first_record_is_an_ordinary_error() -> None:
-    async def records() -> AsyncIterator[bytes]:
+    async def records() -> AsyncGenerator[bytes]:
         raise NotFound("no such model")
         yield b""
 
@@ -80,7 +80,7 @@ async def test_what_fails_before_the_first_record_is_an_ordinary_error() -> None
 
 
 async def test_what_fails_later_is_the_last_record() -> None:
-    async def records() -> AsyncIterator[bytes]:
+    async def records() -> AsyncGenerator[bytes]:
         yield b"data: 1\n\n"
         raise RunnerFailed("engine gone")
 
@@ -90,7 +90,7 @@ async def test_what_fails_later_is_the_last_record() -> None:
 
 
 async def test_a_fault_of_ours_tells_the_client_no_details() -> None:
-    async def records() -> AsyncIterator[bytes]:
+    async def records() -> AsyncGenerator[bytes]:
         yield b"data: 1\n\n"
         raise KeyError("secret")
 
@@ -99,7 +99,7 @@ async def test_a_fault_of_ours_tells_the_client_no_details() -> None:
 
 
 async def test_a_stream_without_records_is_empty() -> None:
-    async def records() -> AsyncIterator[bytes]:
+    async def records() -> AsyncGenerator[bytes]:
         return
         yield b""
 
@@ -111,7 +111,7 @@ async def test_a_stream_without_records_is_empty() -> None:
 async def test_silence_is_broken_until_the_first_record_and_between_records() -> None:
     released = asyncio.Event()
 
-    async def records() -> AsyncIterator[bytes]:
+    async def records() -> AsyncGenerator[bytes]:
         await released.wait()
         released.clear()
         yield b"data: 1\n\n"
@@ -133,7 +133,7 @@ async def test_silence_is_broken_until_the_first_record_and_between_records() ->
 async def test_records_are_closed_when_the_client_leaves() -> None:
     closed = asyncio.Event()
 
-    async def records() -> AsyncIterator[bytes]:
+    async def records() -> AsyncGenerator[bytes]:
         try:
             while True:
                 yield b"data: 1\n\n" * 100

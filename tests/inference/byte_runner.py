@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item
+from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.errors import RunnerFailed
 from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, Ranking
@@ -26,7 +26,7 @@ class ByteRunner:
     def spec(self) -> LoadSpec:
         raise RunnerFailed("nothing was loaded")
 
-    async def complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+    async def complete(self, call: CompletionCall) -> Batches:
         self.calls.append(call)
         try:
             for piece in self._replies.pop(0):
@@ -34,7 +34,7 @@ class ByteRunner:
         finally:
             self.closed += 1
 
-    async def chat(self, call: ChatCall) -> AsyncIterator[Sequence[Item]]:
+    async def chat(self, call: ChatCall) -> Batches:
         yield [END]
 
     async def apply_template(self, call: ChatCall) -> str:
@@ -54,6 +54,6 @@ class ByteRunner:
         return Ranking(tuple(float(len(document)) for document in documents), len(query))
 
 
-async def gathered(items: AsyncIterator[Sequence[Item]]) -> list[Any]:
+async def gathered(items: Batches) -> list[Any]:
     """All items of a stream."""
     return [item async for batch in items for item in batch]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, ToolCall
+from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason, Item, ToolCall
 from orchestrator.inference.forced_call_check import NO_CALL, told_if_unmet
 
 DONE = Done(DoneReason.STOP)
@@ -17,7 +17,7 @@ def call(name: str) -> Chunk:
 async def told(*batches: Sequence[Item]) -> tuple[str, ...]:
     """The warnings at the end; all else stays as it is."""
 
-    async def items() -> AsyncIterator[Sequence[Item]]:
+    async def items() -> Batches:
         for batch in batches:
             yield batch
 

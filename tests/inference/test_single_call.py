@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, ToolCall
+from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason, Item, ToolCall
 from orchestrator.inference.single_call import single_call
 
 FIRST, SECOND, THIRD = (ToolCall(name, {}, index) for index, name in enumerate("abc"))
@@ -12,7 +12,7 @@ DONE = Done(DoneReason.STOP)
 
 
 async def kept(*batches: Sequence[Item]) -> list[Sequence[Item]]:
-    async def items() -> AsyncIterator[Sequence[Item]]:
+    async def items() -> Batches:
         for batch in batches:
             yield batch
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.domain.chunks import Item
+from orchestrator.domain.chunks import Batches
 from orchestrator.domain.devices import Device, SystemMemory
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, LoadOrder, MemoryUse, Ranking
@@ -65,10 +65,10 @@ class ScriptedProcess:
 
     # the scheduler calls none of these
 
-    def complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+    def complete(self, call: CompletionCall) -> Batches:
         raise NotImplementedError
 
-    def chat(self, call: ChatCall) -> AsyncIterator[Sequence[Item]]:
+    def chat(self, call: ChatCall) -> Batches:
         raise NotImplementedError
 
     async def apply_template(self, call: ChatCall) -> str:

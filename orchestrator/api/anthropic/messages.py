@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import Any
 
 from aiohttp import web
@@ -60,7 +60,7 @@ def routes(state: AppState) -> Iterable[Route]:
 
 async def _streamed(
     inference: Inference, wanted: ChatRequest, frame: MessageFrame, headers: dict[str, str]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     async with chat(inference, wanted) as reply:
         match reply:
             case Residency(reason):

@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
-from orchestrator.domain.chunks import Item
+from orchestrator.domain.chunks import Batches
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.errors import EngineRefused, RunnerFailed
 from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, MemoryUse, Ranking
@@ -78,22 +78,22 @@ class LlamaRunner:
     def memory(self) -> MemoryUse:
         return self._process.log.sizes.memory_use(self._spec.files.facts.size_bytes)
 
-    def complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+    def complete(self, call: CompletionCall) -> Batches:
         if needs_grammar(call.format, reads_schemas=self._reads_schemas):
             return self._complete_by_grammar(call)
         return self._complete(call)
 
-    def _complete(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+    def _complete(self, call: CompletionCall) -> Batches:
         body = bodies.completion_body(call, self._spec, self._marker)
         return self._stream("/completion", body, CompletionDecoder(_wanted(call, body)))
 
-    async def _complete_by_grammar(self, call: CompletionCall) -> AsyncIterator[Sequence[Item]]:
+    async def _complete_by_grammar(self, call: CompletionCall) -> Batches:
         batches = self._complete(await asyncio.to_thread(with_grammar, call))
-        async with aclosing(batches):  # type: ignore[type-var]
+        async with aclosing(batches):
             async for batch in batches:
                 yield batch
 
-    def chat(self, call: ChatCall) -> AsyncIterator[Sequence[Item]]:
+    def chat(self, call: ChatCall) -> Batches:
         body = bodies.chat_body(call, self._spec)
         return self._stream("/v1/chat/completions", body, ChatDecoder(_wanted(call, body)))
 
@@ -131,7 +131,7 @@ class LlamaRunner:
         self._channel.close()
         await self._process.stop()
 
-    async def _stream(self, path: str, body: bodies.Body, decoder: Decoder) -> AsyncIterator[Sequence[Item]]:
+    async def _stream(self, path: str, body: bodies.Body, decoder: Decoder) -> Batches:
         async with self._slot():
             try:
                 async with aclosing(client.generate(self._channel, path, body, decoder)) as batches:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import given
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orchestrator.api.anthropic.events import PING, Events
 from orchestrator.api.anthropic.message import MessageFrame, signature
 from orchestrator.api.anthropic.whole import whole_message
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, StopDetail, ToolCall, Usage
+from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason, Item, StopDetail, ToolCall, Usage
 from orchestrator.inference.reply import Generation, Overflow
 
 FRAME = MessageFrame(model="m", stops=("HALT",), signed=True)
@@ -111,7 +111,7 @@ def test_a_search_ends_the_message_with_what_is_wrong() -> None:
         assert message["stop_reason"] == "end_turn"
 
 
-async def nothing() -> AsyncIterator[Sequence[Item]]:
+async def nothing() -> Batches:
     for batch in list[list[Item]]():
         yield batch
 

@@ -21,7 +21,7 @@ from orchestrator.api.openai.responses.rounds import Conversation
 from orchestrator.api.openai.responses.route import event_records
 from orchestrator.api.openai.responses.tools import offers_search
 from orchestrator.api.openai.responses.whole import whole_response
-from orchestrator.domain.chunks import Item
+from orchestrator.domain.chunks import Batches, Item
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.errors import OrchestratorError, RunnerFailed
 from orchestrator.inference.reply import Generation, Reply
@@ -117,7 +117,7 @@ class Script:
 
 @asynccontextmanager
 async def _replying(items: Sequence[Item], failure: str | None) -> AsyncIterator[Reply]:
-    async def batches() -> AsyncIterator[Sequence[Item]]:
+    async def batches() -> Batches:
         for item in items:
             yield [item]
         if failure is not None:

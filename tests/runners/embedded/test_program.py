@@ -6,14 +6,14 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, StopDetail
+from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason, StopDetail
 from orchestrator.domain.formats import SchemaFormat
 from orchestrator.domain.loads import LoadSpec, ModelFiles
 from orchestrator.domain.options import Options
@@ -86,7 +86,7 @@ async def serving(
         await runner.stop()
 
 
-async def read(stream: AsyncIterator[Sequence[Item]]) -> tuple[str, Done]:
+async def read(stream: Batches) -> tuple[str, Done]:
     async with aclosing(cast(Any, stream)) as batches:
         items = [item async for batch in batches for item in batch]
     done = items[-1]

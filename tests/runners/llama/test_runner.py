@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
 import psutil
 import pytest
 
-from orchestrator.domain.chunks import Chunk, Done, DoneReason, Item, StopDetail
+from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason, Item, StopDetail
 from orchestrator.domain.loads import RANK_POOLING
 from orchestrator.domain.options import Options
 from orchestrator.domain.requests import Message
@@ -33,7 +33,7 @@ GONE = (
 )
 
 
-def stream(runner: LlamaRunner, path: str = COMPLETION, **members: Any) -> AsyncIterator[Sequence[Item]]:
+def stream(runner: LlamaRunner, path: str = COMPLETION, **members: Any) -> Batches:
     if path == COMPLETION:
         return runner.complete(CompletionCall(prompt="hi", options=Options(), **members))
     return runner.chat(ChatCall(messages=(Message("user", "hi"),), options=Options(), **members))

@@ -7,7 +7,7 @@ What the model wants searched is not shown to the client as calls but as searche
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
 
@@ -77,10 +77,10 @@ class Conversation:
         calls = (*spoken(earlier).tool_calls, *last.tool_calls)
         return (*self.wanted.messages, replace(last, tool_calls=calls))
 
-    async def steps(self) -> AsyncIterator[Step]:
+    async def steps(self) -> AsyncGenerator[Step]:
         """Everything that happens, to the end. Raises ``SearchFailed``, and what asking raises."""
         while True:
-            async with aclosing(self._round()) as steps:  # type: ignore[type-var]
+            async with aclosing(self._round()) as steps:
                 async for step in steps:
                     yield step
             calls = self._searches()
@@ -89,7 +89,7 @@ class Conversation:
             turn = replace(spoken(self.said[-1]), tool_calls=tuple(calls))
             self.wanted = replace(self.wanted, messages=(*self.wanted.messages, turn))
             for call in calls:
-                async with aclosing(self._searched(call)) as steps:  # type: ignore[type-var]
+                async with aclosing(self._searched(call)) as steps:
                     async for step in steps:
                         yield step
 
@@ -104,7 +104,7 @@ class Conversation:
             for chunk in chunks
         ]
 
-    async def _round(self) -> AsyncIterator[Step]:
+    async def _round(self) -> AsyncGenerator[Step]:
         chunks: list[Chunk] = []
         self.said.append(chunks)
         async with self.ask(self.wanted) as reply:
@@ -135,7 +135,7 @@ class Conversation:
         calls = (call for chunk in self.said[-1] for call in chunk.tool_calls)
         return [call for call in calls if call.name == WEB_SEARCH]
 
-    async def _searched(self, call: ToolCall) -> AsyncIterator[Step]:
+    async def _searched(self, call: ToolCall) -> AsyncGenerator[Step]:
         assert self.search is not None
         query = call.arguments.get("query")
         if not isinstance(query, str) or not query.strip():

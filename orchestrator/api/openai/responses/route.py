@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -74,7 +74,7 @@ async def _whole(
     asked: Request, frame: ResponseFrame, conversation: Conversation, store: ResponseStore
 ) -> web.Response:
     headers: dict[str, str] = {}
-    async with aclosing(conversation.steps()) as steps:  # type: ignore[type-var]
+    async with aclosing(conversation.steps()) as steps:
         async for step in steps:
             if isinstance(step, Generation):
                 headers |= truncation_headers(step.overflow)
@@ -85,11 +85,11 @@ async def _whole(
 
 async def event_records(
     conversation: Conversation, events: ResponseEvents, headers: dict[str, str], ending: Callable[[], bytes]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """The events of a conversation; a search that fails ends it, which is no error of the stream."""
     begin = events.begin()
     try:
-        async with aclosing(conversation.steps()) as steps:  # type: ignore[type-var]
+        async with aclosing(conversation.steps()) as steps:
             async for step in steps:
                 if isinstance(step, Generation):
                     headers |= truncation_headers(step.overflow)
