@@ -21,7 +21,7 @@ from orchestrator.inference.path import choose_path
 from orchestrator.inference.prepare import load_spec, settled_think
 from orchestrator.inference.rendered import rendered_chat
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
-from orchestrator.inference.service import Inference, check_top_logprobs, held_to_window, refuse_replaced
+from orchestrator.inference.service import Inference, check_top_logprobs, refuse_replaced
 from orchestrator.inference.single_call import single_call
 from orchestrator.inference.turn import Prepared, Turn
 from orchestrator.scheduler.lease import Lease
@@ -77,18 +77,7 @@ async def turn_of(
         request = replace(request, tools=tuple(map(resolved_tool, request.tools)))
     spec = load_spec(model, request.options, inference.defaults, shift=request.shift, rendered=path.rendered)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
-        turn = Turn(
-            inference=inference,
-            request=request,
-            model=model,
-            path=path,
-            think=path.settled_think(think),
-            options=held_to_window(spec, lease.spec),
-            runner=lease.runner,
-            shift=spec.shift,
-            narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
-        )
-        yield turn, request, lease
+        yield Turn.of(inference, request, model, path, think, spec=spec, lease=lease), request, lease
 
 
 async def prepared_answer(turn: Turn, request: ChatRequest) -> Prepared:

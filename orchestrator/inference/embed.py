@@ -13,8 +13,6 @@ from orchestrator.domain.loads import ModelFacts
 from orchestrator.domain.requests import EmbedRequest
 from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed, UnreadableAnswer
 from orchestrator.inference.errors import ModelNotFound, ModelNotPulled, ModelRequired
-from orchestrator.inference.path import choose_path
-from orchestrator.inference.prepare import load_spec
 from orchestrator.inference.service import Inference, refuse_replaced, window
 from orchestrator.runners.base import Embedding, Runner
 from orchestrator.store.model import Model
@@ -77,8 +75,7 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
         raise ModelNotFound(request.model)
     model = await inference.open(request.model, ModelNotPulled)
     _refuse_unusable(model)
-    path = choose_path(model, inference.go_template)
-    spec = load_spec(model, request.options, inference.defaults, shift=None, rendered=path.rendered)
+    spec = inference.spec_of_reader(model, request.options)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         load_duration_ns = time.perf_counter_ns() - started_ns
         reader = _TextReader(
@@ -111,8 +108,7 @@ async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float,
         raise ModelRequired
     model = await inference.open(request.model, ModelNotPulled)
     _refuse_unusable(model)
-    path = choose_path(model, inference.go_template)
-    spec = load_spec(model, request.options, inference.defaults, shift=None, rendered=path.rendered)
+    spec = inference.spec_of_reader(model, request.options)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         if not request.texts:
             return ()

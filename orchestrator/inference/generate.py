@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason
 from orchestrator.domain.formats import usable_format
@@ -19,20 +20,15 @@ from orchestrator.inference.errors import (
     RawExcludesTemplate,
     TemplateUnusable,
 )
+from orchestrator.inference.fitting import fitted_prompt
 from orchestrator.inference.messages import generate_messages
 from orchestrator.inference.output import split
 from orchestrator.inference.path import choose_path
 from orchestrator.inference.prepare import load_spec, settled_think
-from orchestrator.inference.prompts import Prompt, RenderedPrompter, TaggedNativePrompter, fit_messages
-from orchestrator.inference.rendered import completion_call, fitted_prompt, parser_by_tags
+from orchestrator.inference.prompts import Prompt, RenderedPrompter, TaggedNativePrompter
+from orchestrator.inference.rendered import completion_call, parser_by_tags
 from orchestrator.inference.reply import Generation, Overflow, RenderedPrompt, Reply, Residency
-from orchestrator.inference.service import (
-    Inference,
-    check_top_logprobs,
-    held_to_window,
-    refuse_replaced,
-    wanted_logprobs,
-)
+from orchestrator.inference.service import Inference, check_top_logprobs, refuse_replaced, wanted_logprobs
 from orchestrator.inference.strict import in_accepted_form
 from orchestrator.inference.turn import Answer, Turn
 from orchestrator.parsers import registry as parsers
@@ -67,17 +63,7 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
         if not request.prompt:
             yield Residency(DoneReason.LOAD)
             return
-        turn = Turn(
-            inference=inference,
-            request=request,
-            model=model,
-            path=path,
-            think=path.settled_think(think),
-            options=held_to_window(spec, lease.spec),
-            runner=lease.runner,
-            shift=spec.shift,
-            narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
-        )
+        turn = Turn.of(inference, request, model, path, think, spec=spec, lease=lease)
         request = replace(request, images=await readable(request.images))
         prompt, overflow = await _prompt(turn, request)
         if request.debug_render_only:
@@ -127,7 +113,8 @@ async def _templated(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Over
     if template is not None:
         return await RenderedPrompter(template, (), turn.think).prompt(messages), None
     if turn.path.rendered or not turn.model.chat_template:
-        return await fitted_prompt(turn, messages, ())
+        prompter = RenderedPrompter(turn.path.source(), (), turn.think)
+        return await fitted_prompt(turn, prompter, messages)
     return await _rendered_by_the_engine(turn, messages)
 
 
@@ -150,17 +137,8 @@ async def _rendered_by_the_engine(turn: Turn, messages: Sequence[Message]) -> tu
     )
     prompter = TaggedNativePrompter(turn.runner, call)
 
-    async def fitted(messages: Sequence[Message]) -> tuple[Prompt, Overflow | None]:
-        if not request.truncate or len(messages) < 2:
-            return await prompter.prompt(messages), None
-        budget = turn.options.num_ctx
-        fit = await fit_messages(
-            prompter, turn.runner, messages, budget=budget, count_media=turn.counts_media
-        )
-        overflow = Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
-        return await prompter.prompt(fit.messages), overflow
-
-    (prompt, overflow), warnings = await in_accepted_form(messages, fitted)
+    attempt = partial(fitted_prompt, turn, prompter)
+    (prompt, overflow), warnings = await in_accepted_form(messages, attempt)
     return replace(prompt, warnings=warnings), overflow
 
 

@@ -17,7 +17,8 @@ from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tool_choice import ToolChoice
 from orchestrator.errors import EngineRefused
-from orchestrator.inference.prompts import NativePrompter, fit_messages
+from orchestrator.inference.fitting import fitted
+from orchestrator.inference.prompts import NativePrompter
 from orchestrator.inference.reply import Overflow, RenderedPrompt
 from orchestrator.inference.service import wanted_logprobs
 from orchestrator.inference.shorten import shortened
@@ -71,7 +72,7 @@ class _Chat:
             return await self._shown(messages)
         if not self.turn.request.truncate:
             return await self._opened(messages)
-        kept, overflow = await self._fit(messages)
+        kept, overflow = await fitted(self.turn, self.prompter, messages)
         try:
             return await self._opened(kept, overflow)
         except EngineRefused as error:
@@ -80,28 +81,17 @@ class _Chat:
             return await self._shortened(kept, overflow, error)
 
     async def _shown(self, messages: Sequence[Message]) -> RenderedPrompt:
-        if self.turn.request.truncate:
-            messages, _ = await self._fit(messages)
+        messages, _ = await fitted(self.turn, self.prompter, messages)
         prompt = await self.prompter.prompt(messages)
         return RenderedPrompt(prompt.text, sum(len(message.images) for message in messages))
-
-    async def _fit(self, messages: Sequence[Message]) -> tuple[Sequence[Message], Overflow | None]:
-        """The messages that fit, as far as it takes to drop others."""
-        turn, budget = self.turn, self.turn.options.num_ctx
-        if len(messages) < 2:
-            return messages, None
-        fit = await fit_messages(
-            self.prompter, turn.runner, messages, budget=budget, count_media=turn.counts_media
-        )
-        return fit.messages, Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
 
     async def _shortened(
         self, messages: Sequence[Message], overflow: Overflow | None, refusal: EngineRefused
     ) -> Prepared:
         """The answer to a conversation that the engine finds too long. Raises ``refusal`` if it is not."""
         turn = self.turn
-        measuring = replace(self, prompter=_Measuring(turn.runner, self.prompter.call(messages)))
-        kept, dropped = await measuring._fit(messages)
+        measuring = _Measuring(turn.runner, self.prompter.call(messages))
+        kept, dropped = await fitted(turn, measuring, messages)
         short, total, cut = await shortened(self.prompter, turn.runner, kept, turn.options)
         if dropped is None and not cut:
             raise refusal

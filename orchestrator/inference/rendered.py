@@ -9,9 +9,10 @@ from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tools import Tool
 from orchestrator.inference.deferred import think_then_constrain
+from orchestrator.inference.fitting import fitted_prompt
 from orchestrator.inference.forced_calls import NOT_ENFORCED, forced_calls
 from orchestrator.inference.output import split
-from orchestrator.inference.prompts import Prompt, RenderedPrompter, cut_prompt, fit_messages
+from orchestrator.inference.prompts import Prompt, RenderedPrompter, cut_prompt
 from orchestrator.inference.reply import Overflow, RenderedPrompt
 from orchestrator.inference.service import wanted_logprobs
 from orchestrator.inference.turn import Answer, Prepared, Turn
@@ -29,7 +30,8 @@ async def rendered_chat(turn: Turn, request: ChatRequest, messages: Sequence[Mes
     tools = request.tools
     if parser is not None:
         tools = parser.start(tools, messages[-1], turn.think)
-    prompt, overflow = await fitted_prompt(turn, messages, tools)
+    prompter = RenderedPrompter(turn.path.source(), tools, turn.think)
+    prompt, overflow = await fitted_prompt(turn, prompter, messages)
     if request.debug_render_only:
         return RenderedPrompt(prompt.text, len(prompt.media))
     parser = parser or parser_by_tags(turn, prompt.text, tools)
@@ -65,19 +67,6 @@ def _thinks_first(turn: Turn) -> bool:
     if traits is None:
         return bool(turn.think) and turn.path.thinking_tags is not None
     return bool(turn.think) or not traits.has_thinking
-
-
-async def fitted_prompt(
-    turn: Turn, messages: Sequence[Message], tools: Sequence[Tool]
-) -> tuple[Prompt, Overflow | None]:
-    """The prompt of the messages that fit, and what was dropped to make it so."""
-    prompter = RenderedPrompter(turn.path.source(), tools, turn.think)
-    if not turn.request.truncate:
-        return await prompter.prompt(messages), None
-    budget = turn.options.num_ctx
-    fit = await fit_messages(prompter, turn.runner, messages, budget=budget, count_media=turn.counts_media)
-    overflow = Overflow(fit.tokens_before, budget, fit.dropped) if fit.dropped else None
-    return await prompter.prompt(fit.messages), overflow
 
 
 async def completion_call(

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from orchestrator.domain.requests import RerankRequest
 from orchestrator.errors import BadRequest
 from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired
-from orchestrator.inference.path import choose_path
-from orchestrator.inference.prepare import load_spec
 from orchestrator.inference.service import Inference, refuse_replaced
 
 
@@ -50,8 +48,7 @@ async def rerank(inference: Inference, request: RerankRequest) -> RerankReply:
         raise MissingCapability(
             f'"{request.model}" does not support rerank: it is no model with rank pooling'
         )
-    path = choose_path(model, inference.go_template)
-    spec = load_spec(model, request.options, inference.defaults, shift=None, rendered=path.rendered)
+    spec = inference.spec_of_reader(model, request.options)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         load_duration_ns = time.perf_counter_ns() - started_ns
         ranking = await lease.runner.rerank(request.query, request.documents)

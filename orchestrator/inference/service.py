@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from orchestrator.domain.chunks import Batches, Done, Usage
 from orchestrator.domain.loads import LoadSpec
@@ -22,7 +22,8 @@ from orchestrator.inference.errors import (
     ModelNotFound,
     ReplacedModel,
 )
-from orchestrator.inference.prepare import Defaults
+from orchestrator.inference.path import choose_path
+from orchestrator.inference.prepare import Defaults, load_spec
 from orchestrator.inference.reply import Overflow
 from orchestrator.scheduler.lease import Lease
 from orchestrator.scheduler.loop import Scheduler
@@ -72,6 +73,11 @@ class Inference:
             return await self.models.open(wanted)
         except NotFound as error:
             raise missing(name) from error
+
+    def spec_of_reader(self, model: Model, options: Mapping[str, Any]) -> LoadSpec:
+        """What to load for a request that has texts read and nothing generated. Raises ``InvalidOption``."""
+        rendered = choose_path(model, self.go_template).rendered
+        return load_spec(model, options, self.defaults, shift=None, rendered=rendered)
 
     def report_overflow(self, model: Model, overflow: Overflow | None) -> None:
         """Tell the log what was left out of a prompt. Raises ``ContextOverflow`` if that is not wanted."""

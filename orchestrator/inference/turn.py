@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.domain.chunks import Batches
+from orchestrator.domain.loads import LoadSpec
 from orchestrator.domain.options import Options
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.domain.think import Think
 from orchestrator.inference.path import PromptPath
 from orchestrator.inference.reply import Overflow, RenderedPrompt
-from orchestrator.inference.service import Inference
+from orchestrator.inference.service import Inference, held_to_window
 from orchestrator.runners.base import Runner
+from orchestrator.scheduler.lease import Lease
 from orchestrator.store.model import Model
 
 
@@ -32,6 +34,31 @@ class Turn:
     shift: bool
     narrowed: bool = False
     """The loaded window is larger than the one this request asked for."""
+
+    @classmethod
+    def of(
+        cls,
+        inference: Inference,
+        request: GenerationRequest,
+        model: Model,
+        path: PromptPath,
+        think: Think | None,
+        *,
+        spec: LoadSpec,
+        lease: Lease,
+    ) -> Turn:
+        """The turn of a request that wanted ``spec`` to be loaded, and got ``lease``."""
+        return cls(
+            inference=inference,
+            request=request,
+            model=model,
+            path=path,
+            think=path.settled_think(think),
+            options=held_to_window(spec, lease.spec),
+            runner=lease.runner,
+            shift=spec.shift,
+            narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
+        )
 
     @property
     def counts_media(self) -> bool:
