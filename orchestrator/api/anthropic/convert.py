@@ -16,7 +16,7 @@ from orchestrator.domain.tool_choice import AUTO, InvalidToolChoice, ToolChoice,
 from orchestrator.domain.tools import InvalidTool, Tool, parse_tool
 from orchestrator.wire import anthropic as wire
 
-_EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "max"}
+EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "max"}
 
 
 def to_chat(body: wire.MessagesRequest) -> ChatRequest:
@@ -70,7 +70,7 @@ def to_think(thinking: wire.Thinking | None, config: wire.OutputConfig | None) -
             return Think(True)
         case "disabled":
             return Think(False)
-    level = _EFFORTS.get(config.effort.strip().lower()) if config else None
+    level = EFFORTS.get(config.effort.strip().lower()) if config else None
     return None if level is None else Think(True, level)
 
 

@@ -12,6 +12,7 @@ from orchestrator.api.anthropic.convert import to_chat
 from orchestrator.api.anthropic.errors import ANTHROPIC, error_event
 from orchestrator.api.anthropic.events import PING, Events
 from orchestrator.api.anthropic.message import MessageFrame
+from orchestrator.api.anthropic.passed_over import in_message
 from orchestrator.api.anthropic.whole import whole_message
 from orchestrator.api.bodies import read_noting
 from orchestrator.api.disclosures import truncation_headers
@@ -21,7 +22,7 @@ from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered
-from orchestrator.api.warnings import request_warnings
+from orchestrator.api.warnings import logged, request_warnings
 from orchestrator.domain.chunks import Done
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.errors import OrchestratorError
@@ -39,7 +40,8 @@ def routes(state: AppState) -> Iterable[Route]:
         refuse_remote(body.model)
         wanted = to_chat(body)
         warnings = request_warnings(unknown, {}, wire.MessagesRequest.known_names)
-        frame = MessageFrame.of(body, (*warnings, *unread_blocks(body.messages)))
+        passed_over = logged((*in_message(body), *unread_blocks(body.messages)))
+        frame = MessageFrame.of(body, (*warnings, *passed_over))
         headers = dict(STREAM_HEADERS) if body.stream else {}
         try:
             if not body.stream:

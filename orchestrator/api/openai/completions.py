@@ -8,6 +8,7 @@ from aiohttp import web
 
 from orchestrator.api.openai.answers import Question, answer
 from orchestrator.api.openai.convert import to_completion
+from orchestrator.api.openai.passed_over import in_completion
 from orchestrator.api.openai.reading import read_request
 from orchestrator.api.openai.text_records import TextForm
 from orchestrator.api.routing import Route
@@ -23,7 +24,7 @@ def routes(state: AppState) -> Iterable[Route]:
     """The route of this module."""
 
     async def post(request: web.Request) -> web.StreamResponse:
-        asked = await read_request(request, wire.CompletionRequest, to_completion)
+        asked = await read_request(request, wire.CompletionRequest, to_completion, in_completion)
         question = Question.of(
             asked,
             lambda wanted: generate(state.inference, wanted),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -12,7 +12,7 @@ from orchestrator.api.bodies import read_noting
 from orchestrator.api.errors import ERROR_TYPE
 from orchestrator.api.remote import refuse_remote
 from orchestrator.api.replies import PLAIN_JSON
-from orchestrator.api.warnings import request_warnings
+from orchestrator.api.warnings import logged, request_warnings
 from orchestrator.errors import BadRequest
 from orchestrator.wire import openai as wire
 from orchestrator.wire.errors import MissingBody
@@ -38,8 +38,13 @@ class Asked(Generic[M, R]):
     """What in the body has no effect."""
 
 
-async def read_request(request: web.Request, model: type[M], convert: Callable[[M], R]) -> Asked[M, R]:
-    """The body as ``model``, and as what ``convert`` makes of it.
+async def read_request(
+    request: web.Request,
+    model: type[M],
+    convert: Callable[[M], R],
+    passed_over: Callable[[M], Iterable[str]] = lambda _: (),
+) -> Asked[M, R]:
+    """The body as ``model``, as what ``convert`` makes of it, and what in it is ``passed_over``.
 
     Raises ``EmptyBody``, and what ``bodies.read`` and ``convert`` raise. Errors from then on are of another
     media type, for they are the inference's, not those of the dialect.
@@ -51,4 +56,5 @@ async def read_request(request: web.Request, model: type[M], convert: Callable[[
     refuse_remote(body.model)
     wanted = convert(body)
     request[ERROR_TYPE] = PLAIN_JSON
-    return Asked(body, wanted, request_warnings(unknown, body.options or {}, model.known_names))
+    warnings = request_warnings(unknown, body.options or {}, model.known_names)
+    return Asked(body, wanted, (*warnings, *logged(passed_over(body))))

@@ -15,6 +15,7 @@ from orchestrator.api.openai.reading import Asked, read_request
 from orchestrator.api.openai.responses.convert import to_chat
 from orchestrator.api.openai.responses.events import ResponseEvents
 from orchestrator.api.openai.responses.frame import ResponseFrame
+from orchestrator.api.openai.responses.passed_over import in_response
 from orchestrator.api.openai.responses.rounds import Conversation, SearchBegun, SearchDone
 from orchestrator.api.openai.responses.store import ResponseStore
 from orchestrator.api.openai.responses.tools import offers_search
@@ -43,7 +44,7 @@ def routes(state: AppState) -> Iterable[Route]:
         return to_chat(body, history)
 
     async def post(request: web.Request) -> web.StreamResponse:
-        asked = await read_request(request, wire.ResponsesRequest, convert)
+        asked = await read_request(request, wire.ResponsesRequest, convert, in_response)
         frame = _fresh_frame(asked.body, store)
         search = no_search if offers_search(asked.body.tools) else None
         conversation = Conversation(asked.wanted, lambda wanted: chat(state.inference, wanted), search)
