@@ -203,8 +203,12 @@ def _strings(value: Any, where: str) -> tuple[str, ...]:
 
 def _typed(value: Any, kind: type[T], where: str) -> T:
     if not isinstance(value, kind):
-        raise InvalidTool(f"{where}: expected {_JSON_NAME[kind]}, got {type(value).__name__}")
+        raise InvalidTool(f"{where}: expected {_JSON_NAME[kind]}, got {_kind(value)}")
     return value
 
 
-_JSON_NAME: Mapping[type, str] = {list: "an array", dict: "an object", str: "a string"}
+def _kind(value: Any) -> str:
+    return "a number" if type(value) in (int, float) else _JSON_NAME.get(type(value), "null")
+
+
+_JSON_NAME: Mapping[type, str] = {list: "an array", dict: "an object", str: "a string", bool: "a boolean"}

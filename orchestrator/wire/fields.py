@@ -6,11 +6,11 @@ Source: ``api-native`` §1.
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
+from orchestrator.domain.base64_text import decode_base64
 from orchestrator.domain.durations import MAX_NS, KeepAlive
 from orchestrator.domain.options import float32
 from orchestrator.domain.think import Think
@@ -22,12 +22,7 @@ def _read_base64(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = value.partition(",")[2] if value.startswith("data:") else value
-    if "\n" in text or "\r" in text:
-        text = text.replace("\n", "").replace("\r", "")
-    try:
-        return binascii.a2b_base64(text, strict_mode=True)
-    except ValueError as error:
-        raise ValueError(f"not valid base64: {error}") from error
+    return decode_base64(text)
 
 
 def _write_base64(value: bytes) -> str:

@@ -21,6 +21,10 @@ from orchestrator.errors import BadRequest
 EXACT_LIMIT = 1 << 63
 """The quick codec turns integers from here on (or beyond 64 bits unsigned) into doubles."""
 
+_MOST_DIGITS = 4000
+"""More are read so slowly that Python refuses them."""
+_SHOWN = 20
+
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -94,12 +98,22 @@ def _without_surrogates(text: str) -> str:
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"number {text} is out of range")
+        raise ValueError(f"number {_shown(text)} is out of range")
     return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"number {_shown(text)} is out of range")
+    return int(text)
+
+
+def _shown(number: str) -> str:
+    return number if len(number) <= _SHOWN else f"{number[:_SHOWN]}… with {len(number)} digits"
 
 
 def _refused(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number")
 
 
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_refused)
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_int=_whole, parse_constant=_refused)

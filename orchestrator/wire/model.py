@@ -168,12 +168,16 @@ def encode(value: Wire) -> bytes:
     return dumps(value.model_dump())
 
 
+_SHOWN = 40
+"""Digits of a number in a message."""
+
 _EXPECTED: Mapping[str, str] = {
     "string_type": "a string",
     "bool_type": "true or false",
     "int_type": "a whole number",
     "float_type": "a number",
     "list_type": "a list",
+    "bytes_type": "a string",
     "dict_type": "an object",
     "model_type": "an object",
     "model_attributes_type": "an object",
@@ -185,8 +189,13 @@ def _complaint(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
     expected = _EXPECTED.get(first["type"])
-    what = f"expected {expected}, got {_kind(first['input'])}" if expected else first["msg"]
+    what = f"expected {expected}, got {_kind(first['input'])}" if expected else _own_words(first["msg"])
     return f"invalid request: {where.lstrip('.') or 'body'}: {what}"
+
+
+def _own_words(message: str) -> str:
+    """What a check of ours says, without what pydantic puts before it."""
+    return message.removeprefix("Value error, ").replace("Input should be", "expected a value", 1)
 
 
 def _kind(value: Any) -> str:
@@ -196,7 +205,8 @@ def _kind(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case int() | float():
-            return f"the number {value}"
+            digits = str(value)
+            return f"the number {digits}" if len(digits) <= _SHOWN else "a number out of range"
         case str():
             return "a string"
         case list():

@@ -6,10 +6,10 @@ per result. Source: ``api-compat`` §8.2.
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from orchestrator.domain.base64_text import IllegalBase64, decode_base64
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.prompt_json import compact, sorted_keys
 from orchestrator.domain.requests import Message
@@ -109,8 +109,8 @@ def _image(source: Any, *, missing: str) -> bytes:
     if (kind := source.get("type") or "") != "base64":
         raise InvalidContent(f"invalid image source type: {kind}. Only base64 images are supported.")
     try:
-        return binascii.a2b_base64(str(source.get("data") or ""), strict_mode=True)
-    except ValueError as error:
+        return decode_base64(str(source.get("data") or ""))
+    except IllegalBase64 as error:
         raise InvalidContent(f"invalid base64 image data: {error}") from error
 
 

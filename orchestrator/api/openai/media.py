@@ -5,9 +5,9 @@ Source: ``api-compat`` §2.2.
 
 from __future__ import annotations
 
-import binascii
 from typing import Any
 
+from orchestrator.domain.base64_text import IllegalBase64, decode_base64
 from orchestrator.errors import BadRequest
 
 _PREFIXES = (
@@ -48,8 +48,8 @@ def image_bytes(url: str) -> bytes:
     if prefix is None:
         raise InvalidImage
     try:
-        return _decoded(url[len(prefix) :])
-    except ValueError as error:
+        return decode_base64(url[len(prefix) :])
+    except IllegalBase64 as error:
         raise InvalidImage from error
 
 
@@ -61,10 +61,6 @@ def audio_bytes(audio: Any) -> bytes:
     if not isinstance(data, str) or not data:
         raise InvalidAudio("format: missing data")
     try:
-        return _decoded(data)
-    except ValueError as error:
+        return decode_base64(data)
+    except IllegalBase64 as error:
         raise InvalidAudio(f"base64 data: {error}") from error
-
-
-def _decoded(text: str) -> bytes:
-    return binascii.a2b_base64(text.replace("\n", "").replace("\r", ""), strict_mode=True)
