@@ -218,6 +218,13 @@ class Config:
         _default_run_dir,
         "Directory for the sockets of engines; $XDG_RUNTIME_DIR/orch if unset",
     )
+    engine_turn: timedelta | None = setting(
+        "ORCH_ENGINE_TURN",
+        env.TIMEOUT,
+        timedelta(milliseconds=40),
+        "How long busy engines that want the same cores wait for each other; 0 lets all compute at once",
+        shown="40ms",
+    )
     context_overflow: ContextOverflow = setting(
         "ORCH_CONTEXT_OVERFLOW",
         env.OVERFLOW,

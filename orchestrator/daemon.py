@@ -35,7 +35,7 @@ from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
 from orchestrator.api.state import AppState
 from orchestrator.config import Config
-from orchestrator.discovery.cpu import thread_limit
+from orchestrator.discovery.cpu import thread_limit, usable_cores
 from orchestrator.discovery.machine import Machine
 from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from orchestrator.domain.addresses import ServerAddress
@@ -49,6 +49,7 @@ from orchestrator.runners.base import Engine, LoadOrder, PreparedFiles, RunnerPr
 from orchestrator.runners.engines import EngineInfo, EngineKind, EngineNotFound, find_engine, find_quantizer
 from orchestrator.runners.llama.engine import LlamaEngine, Preparation
 from orchestrator.runners.llama.launch import EngineSettings
+from orchestrator.runners.turns import Turns
 from orchestrator.scheduler.effects import Reason
 from orchestrator.scheduler.loop import Scheduler
 from orchestrator.scheduler.memory import context_tier
@@ -219,10 +220,19 @@ def _engine(
     )
     program = find_quantizer(info)
     return (
-        LlamaEngine(info, settings, run, config.load_timeout, _preparation(config, info, environ)),
+        LlamaEngine(
+            info, settings, run, config.load_timeout, _preparation(config, info, environ), _turns(config)
+        ),
         Machine(_probe(config, info, environ)),
         _quantizer(program, environ) if program else None,
     )
+
+
+def _turns(config: Config) -> Turns | None:
+    """How engines share the cores, where processes can be held up."""
+    if config.engine_turn is None or sys.platform == "win32":
+        return None
+    return Turns(usable_cores(), config.engine_turn.total_seconds())
 
 
 def _preparation(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> Preparation | None:

@@ -69,9 +69,18 @@ class Child:
         assert self._process.returncode is not None
         return self._process.returncode
 
+    def pause(self) -> None:
+        """Hold the child up, but not what it has started, until ``resume``. Too late does no harm."""
+        self._signal_alone(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let the child go on. Too late, or for nothing, does no harm."""
+        self._signal_alone(signal.SIGCONT)
+
     def terminate(self) -> None:
         """Ask the child, and whatever it has started, to leave. Asking again, or too late, does no harm."""
         self._signal(signal.SIGTERM)
+        self.resume()  # who is held up does not hear
 
     def kill(self) -> None:
         """End the child, and whatever it has started, without asking."""
@@ -80,6 +89,11 @@ class Child:
     def _signal(self, number: signal.Signals) -> None:
         if self._group is not None:
             _signal_group(self._group, number)
+
+    def _signal_alone(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:  # not reaped: the number is still its own
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def _forget_group(self) -> None:
         """The group's number may be given to strangers from now on."""

@@ -107,6 +107,14 @@ class EngineProcess:
             self._state = step(self._state, Exited(self._child.returncode, self.log.errors.text))
         return self._state
 
+    def pause(self) -> None:
+        """Hold the process up in whatever it does, until ``resume``."""
+        self._child.pause()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._child.resume()
+
     async def wait_until_healthy(self, check: HealthCheck, *, stall_timeout: timedelta | None) -> None:
         """Wait until the engine may serve.
 

@@ -66,6 +66,26 @@ async def test_a_child_deaf_to_sigterm_is_killed(lines: Lines) -> None:
     assert child.returncode == -signal.SIGKILL
 
 
+async def test_a_child_is_held_up_until_it_may_go_on(lines: Lines) -> None:
+    async with child_process(python(WAITS), name="owl", grace=LONG, on_line=lines) as child:
+        await lines.reach(1)
+        child.pause()
+        await asyncio.to_thread(os.waitid, os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+        child.resume()
+        await asyncio.to_thread(os.waitid, os.P_PID, child.pid, os.WCONTINUED | os.WNOWAIT)
+    assert child.returncode == -signal.SIGTERM
+    child.pause()
+    child.resume()
+
+
+async def test_a_child_that_is_held_up_hears_that_it_shall_leave(lines: Lines) -> None:
+    async with child_process(python(WAITS), name="owl", grace=LONG, on_line=lines) as child:
+        await lines.reach(1)
+        child.pause()
+        await asyncio.to_thread(os.waitid, os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+    assert child.returncode == -signal.SIGTERM
+
+
 async def test_a_child_that_dies_at_once_leaves_status_and_last_words() -> None:
     async with child_process(python("import sys; sys.exit('no such model')"), name="owl") as child:
         assert await child.wait() == 1

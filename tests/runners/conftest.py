@@ -17,6 +17,7 @@ from orchestrator.runners.engines import Transport
 from orchestrator.runners.llama.engine import LlamaEngine
 from orchestrator.runners.llama.launch import EngineSettings
 from orchestrator.runners.llama.runner import LlamaRunner
+from orchestrator.runners.turns import Turns
 from tests.scripted_engine.control import ScriptedEngine, scripted_engine
 
 Load = Callable[..., Coroutine[Any, Any, LlamaRunner]]
@@ -65,10 +66,11 @@ async def load(scripted: ScriptedEngine, run: RunDirectory, spec: LoadSpec) -> A
         stall: timedelta | None = timedelta(seconds=20),
         transport: Transport = Transport.UNIX,
         loads: LoadSpec = spec,
+        turns: Turns | None = None,
         **order: Any,
     ) -> LlamaRunner:
         settings = EngineSettings(environ={**os.environ, **scripted.environ})
-        engine = LlamaEngine(scripted.info(transport), settings, run, stall)
+        engine = LlamaEngine(scripted.info(transport), settings, run, stall, turns=turns)
         files = replace(loads.files, facts=replace(loads.files.facts, **(facts or {})))
         runner = await engine.load(LoadOrder(spec=replace(loads, files=files), **order))
         runners.append(runner)

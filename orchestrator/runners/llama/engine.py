@@ -20,6 +20,7 @@ from orchestrator.runners.llama.health import check_health
 from orchestrator.runners.llama.launch import EngineSettings, Launch, media_marker, plan_launch
 from orchestrator.runners.llama.older import DISPENSABLE, UnknownFlag, unknown_flag, without
 from orchestrator.runners.supervisor import EngineProcess
+from orchestrator.runners.turns import Turns
 
 if TYPE_CHECKING:
     from orchestrator.runners.llama.runner import LlamaRunner
@@ -53,6 +54,8 @@ class LlamaEngine:
     """How long a load may show no sign of progress; ``None`` is for ever."""
     prepare: Preparation | None = None
     """For models whose files are in a form that the engine does not read; ``None`` takes all as they are."""
+    turns: Turns | None = None
+    """How engines share the cores; ``None`` leaves it to the system."""
     lacking: set[str] = field(default_factory=set)
     """Flags that this engine has said it does not know, and that can be left out."""
 
@@ -130,6 +133,7 @@ class LlamaEngine:
             parallel=order.parallel,
             marker=marker,
             reads_schemas=self.info.reads_schemas,
+            turns=self.turns,
         )
 
     def _new_address(self) -> Address:

@@ -76,6 +76,8 @@ class Launch:
     mmap_auto: bool = False
     """``use_mmap`` was decided here, not by the user."""
     projector_on_gpu: bool = False
+    threads: int | None = None
+    """Threads on the CPU; ``None`` is one per core, 0 is that it computes elsewhere."""
     links: Mapping[Path, Path] = field(default_factory=dict)
     """Symbolic links to make before the start, with their targets."""
 
@@ -140,6 +142,7 @@ class _Plan:
             options=self.options,
             mmap_auto=self.mmap_auto,
             projector_on_gpu=self.projector_on_gpu,
+            threads=0 if self.order.devices else self._threads(),
             links=links,
         )
 

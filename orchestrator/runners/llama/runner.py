@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
@@ -21,6 +21,7 @@ from orchestrator.runners.llama.health import Health, check_health
 from orchestrator.runners.llama.launch import Launch
 from orchestrator.runners.out_of_memory import says_out_of_memory
 from orchestrator.runners.supervisor import EngineProcess
+from orchestrator.runners.turns import Turns
 
 _HEALTH_PATIENCE = timedelta(seconds=10)
 _TRUST = timedelta(seconds=1)
@@ -48,6 +49,7 @@ class LlamaRunner:
         parallel: int,
         marker: str,
         reads_schemas: bool,
+        turns: Turns | None = None,
     ) -> None:
         self._process = process
         self._channel = channel
@@ -56,6 +58,8 @@ class LlamaRunner:
         self._marker = marker
         self._reads_schemas = reads_schemas
         self._slots = asyncio.Semaphore(parallel)
+        self._turns = turns
+        self._threads = launch.threads
         self._trusted_until = 0.0
 
     @property
@@ -149,7 +153,14 @@ class LlamaRunner:
         """One of the engine's places, once it is free and the engine may serve. Raises ``RunnerFailed``."""
         async with self._slots:
             await self._check_ready()
-            yield
+            with self._at_work():
+                yield
+
+    def _at_work(self) -> AbstractContextManager[None]:
+        """The engine computes, if it does so on the cores that others want too."""
+        if self._turns is None or self._threads == 0:
+            return nullcontext()
+        return self._turns.working(self._process, self._threads or self._turns.cores)
 
     async def _check_ready(self) -> None:
         """Ask the engine whether it may serve, unless it has just said so and still runs.

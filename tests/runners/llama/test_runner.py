@@ -13,12 +13,14 @@ import psutil
 import pytest
 
 from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason, Item, StopDetail
+from orchestrator.domain.devices import Device
 from orchestrator.domain.loads import RANK_POOLING
 from orchestrator.domain.options import Options
 from orchestrator.domain.requests import Message
 from orchestrator.errors import EngineRefused, RunnerFailed
 from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, Ranking
 from orchestrator.runners.llama.runner import LlamaRunner
+from orchestrator.runners.turns import Turns
 from tests.runners.conftest import Load
 from tests.scripted_engine.control import ScriptedEngine
 
@@ -312,6 +314,30 @@ async def test_no_more_calls_reach_the_engine_than_it_has_slots(
         running += 1 if line["ev"] == "request" else -1
         most = max(most, running)
     assert most == parallel
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["ends", "leaves"])
+async def test_an_engine_waits_while_another_has_the_cores(
+    scripted: ScriptedEngine, load: Load, leaves: bool
+) -> None:
+    scripted.script(answers={COMPLETION: [{"sse": [ONE, {"$sleep": 0.05}, FINAL]}]})
+    turns = Turns(cores=2, turn_s=3600)
+    first, second = await load(turns=turns), await load(turns=turns, threads=2)
+    async with aclosing(cast(Any, stream(first))) as batches:
+        await anext(batches)
+        waiting = asyncio.create_task(read(second))
+        await asyncio.to_thread(os.waitid, os.P_PID, second.pid, os.WSTOPPED | os.WNOWAIT)
+        if not leaves:
+            assert [item async for batch in batches for item in batch][-1] == Done(DoneReason.STOP)
+    assert content(await waiting) == ["One", " two", " three."]
+
+
+async def test_engines_of_other_devices_do_not_wait(load: Load) -> None:
+    turns, gpu = Turns(cores=2, turn_s=3600), Device("CUDA", "0", "CUDA0")
+    runners = [await load(turns=turns, devices=(gpu,)) for _ in range(2)]
+    async with aclosing(cast(Any, stream(runners[0]))) as batches:
+        await anext(batches)
+        assert content(await read(runners[1])) == ["One", " two", " three."]
 
 
 async def test_a_call_that_waits_for_a_slot_can_be_cancelled(scripted: ScriptedEngine, load: Load) -> None:

@@ -1,0 +1,114 @@
+"""Engines that compute on the same cores take turns.
+
+The threads of an engine meet after every operation of a model, and who comes early spins until the last is
+there. Two busy engines whose threads together exceed the cores therefore do worse than wait for each other:
+each spins away the time in which the other's last thread could come, and both fall to a small part of their
+speed. So of those only as many compute as have cores for all of their threads; the others are paused, and
+after a turn the next ones go on. A turn is far longer than an operation, and shorter than a reader notices.
+
+::
+
+    cores     ├─ a ─┤├─ b ─┤├─ a ─┤├─ b ─┤├──── a ────     b has ended
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+logger = logging.getLogger(__name__)
+
+W = TypeVar("W")
+
+
+class Worker(Protocol):
+    """A process that can be held up in the midst of its work."""
+
+    def pause(self) -> None:
+        """Hold it up. One that has ended stays so."""
+
+    def resume(self) -> None:
+        """Let it go on."""
+
+
+@dataclass(slots=True, eq=False)
+class _Seat:
+    """A worker that has something to do."""
+
+    threads: int
+    calls: int = 0
+    paused: bool = False
+
+
+class Turns:
+    """Who computes on the cores of this machine. Used on one event loop."""
+
+    def __init__(self, cores: int, turn_s: float) -> None:
+        """``turn_s`` is how long the others wait, in seconds."""
+        self.cores = cores
+        self._turn_s = turn_s
+        self._seats: dict[Worker, _Seat] = {}
+        """Those whose turn it is come first."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def working(self, worker: Worker, threads: int) -> Iterator[None]:
+        """``worker`` has something to do for ``threads`` threads, perhaps not for the first time at once."""
+        seat = self._seats.setdefault(worker, _Seat(threads))
+        seat.calls += 1
+        self._arrange()
+        try:
+            yield
+        finally:
+            seat.calls -= 1
+            if not seat.calls:
+                del self._seats[worker]
+                _set_paused(worker, seat, paused=False)
+            self._arrange()
+
+    def _arrange(self) -> None:
+        """Let those work whose turn it is, and see to it that the turn passes on."""
+        at_work = fitting({worker: seat.threads for worker, seat in self._seats.items()}, self.cores)
+        # first those who stop: never do more compute than have cores
+        for worker, seat in sorted(self._seats.items(), key=lambda item: item[0] in at_work):
+            _set_paused(worker, seat, paused=worker not in at_work)
+        if len(at_work) == len(self._seats):
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        elif self._timer is None:
+            logger.debug("engines take turns", extra={"engines": len(self._seats), "cores": self.cores})
+            self._timer = asyncio.get_running_loop().call_later(self._turn_s, self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._timer = None
+        for worker, seat in list(self._seats.items()):
+            if not seat.paused:
+                self._seats[worker] = self._seats.pop(worker)
+        self._arrange()
+
+
+def fitting(threads: Mapping[W, int], cores: int) -> set[W]:
+    """Those that may compute at once: in order, the first in any case, the others where cores are left.
+
+    Engines of one thread each never wait for others of their threads, so the system shares the cores well.
+    """
+    if all(count == 1 for count in threads.values()):
+        return set(threads)
+    found: set[W] = set()
+    taken = 0
+    for worker, count in threads.items():
+        if not found or taken + count <= cores:
+            found.add(worker)
+            taken += count
+    return found
+
+
+def _set_paused(worker: Worker, seat: _Seat, *, paused: bool) -> None:
+    if seat.paused != paused:
+        seat.paused = paused
+        (worker.pause if paused else worker.resume)()
