@@ -83,3 +83,8 @@ class RunnerFailed(OrchestratorError):
 
 class StoreError(OrchestratorError):
     """Reading or writing the model store failed."""
+
+
+def reason_of(error: OSError) -> str:
+    """What the system says of an error, without number and path: ``no such file or directory``."""
+    return (error.strerror or str(error)).lower()

@@ -17,7 +17,7 @@ from orchestrator.cli.progress import Bar, Display, Spinner
 from orchestrator.client.errors import ServerUnreachable
 from orchestrator.client.wire import ImportRecord
 from orchestrator.domain.names import ModelName
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, reason_of
 from orchestrator.units import format_bytes
 
 STREAM = "-"
@@ -30,7 +30,7 @@ class Inaccessible(OrchestratorError):
     """The archive cannot be written or read where it is to be."""
 
     def __init__(self, verb: str, path: Path, error: OSError) -> None:
-        super().__init__(f"{verb} {path}: {(error.strerror or str(error)).lower()}")
+        super().__init__(f"{verb} {path}: {reason_of(error)}")
 
 
 class ExportBroken(OrchestratorError):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, reason_of
 
 _REFERENCE = re.compile(
     r"(?:[a-zA-Z]:)?(?:\./|/|\\)[\S\\ ]+?\.(?i:jpg|jpeg|png|webp|wav)\b",
@@ -65,7 +65,7 @@ def _attachments(prompt: str) -> Iterator[Attachment]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise UnusableFile(f"open {path}: {(error.strerror or str(error)).lower()}") from error
+            raise UnusableFile(f"open {path}: {reason_of(error)}") from error
         yield Attachment(typed, path, _kind(content), base64.b64encode(content).decode())
 
 

@@ -13,7 +13,7 @@ from orchestrator.cli.progress import Display, Spinner
 from orchestrator.client.native import NativeClient
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import InvalidName, ModelName
-from orchestrator.errors import BadRequest, OrchestratorError
+from orchestrator.errors import BadRequest, OrchestratorError, reason_of
 from orchestrator.modelfile.commands import Keyword, Modelfile
 from orchestrator.modelfile.hashing import file_digests
 from orchestrator.modelfile.parser import parse_modelfile
@@ -122,5 +122,5 @@ def _pieces(path: Path, message: str, spinner: Spinner) -> Iterator[bytes]:
 
 
 def _unreadable(error: OSError) -> Unreadable:
-    reason = (error.strerror or str(error)).lower()
+    reason = reason_of(error)
     return Unreadable(f"open {error.filename}: {reason}" if error.filename else reason)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from orchestrator.cli import commands, grammar
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, reason_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _words(error: OSError) -> str:
     """What the system says, without its number."""
-    said = (error.strerror or str(error)).lower()
+    said = reason_of(error)
     return f"{error.filename}: {said}" if error.filename else said
 
 

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from orchestrator.create.errors import CreateFailed, QuantizerFailed, QuantizerUnavailable
 from orchestrator.create.rewrite import GgufFile
 from orchestrator.domain.progress import Progress
+from orchestrator.errors import reason_of
 from orchestrator.files.gguf import MalformedGguf
 from orchestrator.process.child import Child, child_process
 from orchestrator.runners.lifecycle import Stopped
@@ -131,7 +132,7 @@ async def run_quantizer(run: QuantizerRun) -> AsyncGenerator[Progress, None]:
             async for step in _told(run, child, lines):
                 yield step
     except OSError as error:
-        raise QuantizerUnavailable((error.strerror or str(error)).lower(), doing=run.doing) from error
+        raise QuantizerUnavailable(reason_of(error), doing=run.doing) from error
     assert child.returncode is not None
     if child.returncode:
         raise await asyncio.to_thread(_failure, run, child.returncode, child.last_words)

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from yarl import URL
 
+from orchestrator.registry.addresses import authority
 from orchestrator.registry.errors import AccessDenied, BadAnswer, RealmMismatch, TokenRefused
 from orchestrator.registry.key import Identity, UnusableKey
 
@@ -124,22 +125,13 @@ def _check_realm(realm: str, registry: URL) -> None:
     """Nothing that could be used as a credential goes to another host. Raises ``TokenRefused``."""
     try:
         url = URL(realm)
-        host = _authority(url)
+        host = authority(url)
     except ValueError as error:
         raise BadAnswer(f"malformed realm {realm[:100]!r} in a challenge") from error
-    if host != _authority(registry):
-        raise RealmMismatch(host, _authority(registry))
+    if host != authority(registry):
+        raise RealmMismatch(host, authority(registry))
     if registry.scheme == "https" and url.scheme != "https":
         raise TokenRefused(f"realm {realm!r} is not encrypted, but the registry is")
-
-
-def _authority(url: URL) -> str:
-    """Host, and the port if one is written."""
-    host = url.host or ""
-    if ":" in host:
-        host = f"[{host}]"
-    port = url.explicit_port
-    return f"{host}:{port}" if port is not None else host
 
 
 def _token_in(status: int, body: bytes) -> str:

@@ -19,6 +19,7 @@ import aiohttp
 from yarl import URL
 
 from orchestrator.domain.names import ModelName
+from orchestrator.registry.addresses import authority, pointed_to
 from orchestrator.registry.auth import Challenge, Credentials, Password
 from orchestrator.registry.errors import (
     AccessDenied,
@@ -82,7 +83,7 @@ class RegistryClient:
         self._authorization = f"Bearer {self._hf_token}" if self._hf_token else ""
         self._credentials = Credentials(
             identity,
-            host=_host_of(self._base),
+            host=authority(self._base),
             password=Password.of_url(given),
             docker_config=settings.docker_config,
         )
@@ -241,13 +242,7 @@ class RegistryClient:
         """Where a redirect leads. Raises ``BadAnswer``."""
         if redirects > _MOST_REDIRECTS:
             raise BadAnswer(f"maximum redirects exceeded ({_MOST_REDIRECTS}) for directURL")
-        location = response.headers.get("Location", "")
-        try:
-            url = response.url.join(URL(location, encoded=True))
-        except ValueError as error:
-            raise BadAnswer(f"redirect to a malformed address {location[:200]!r}") from error
-        if not location or url.scheme not in ("http", "https") or not url.host:
-            raise BadAnswer(f"redirect to {location[:200]!r}, which is no address")
+        url = pointed_to(response, response.headers.get("Location", ""), what="redirect")
         if response.url.scheme == "https" and url.scheme == "http" and not self._insecure:
             raise BadAnswer(f"redirect from https to plain http://{url.authority} refused")
         if (
@@ -280,8 +275,3 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _is_same_host_with_tls(url: URL, plain: URL) -> bool:
     return url.scheme == "https" and url.host == plain.host
-
-
-def _host_of(url: URL) -> str:
-    port = url.explicit_port
-    return f"{url.host}:{port}" if port is not None else str(url.host)

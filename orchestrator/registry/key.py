@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, reason_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -100,7 +100,7 @@ def _read_key(path: Path) -> Ed25519PrivateKey:
         ensure_key(path.parent)
         key = load_ssh_private_key(path.read_bytes(), password=None)
     except OSError as error:
-        raise UnusableKey(path, (error.strerror or str(error)).lower()) from error
+        raise UnusableKey(path, reason_of(error)) from error
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise UnusableKey(path, str(error)) from error
     if not isinstance(key, Ed25519PrivateKey):

@@ -10,19 +10,20 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import DEFAULT_PARTS, InvalidName, ModelName, NameParts
 from orchestrator.domain.progress import Progress
-from orchestrator.errors import OrchestratorError, StoreError
+from orchestrator.errors import OrchestratorError
 from orchestrator.process.cleanup import to_the_end
 from orchestrator.registry.client import RegistryClient
 from orchestrator.registry.progress import INTERVAL_S, SUCCESS
 from orchestrator.registry.registries import Registries
-from orchestrator.registry.upload import DELAYS_S, LEAST_PART_BYTES, Blob, Upload
+from orchestrator.registry.upload import DELAYS_S, Upload
+from orchestrator.registry.upload_parts import LEAST_PART_BYTES, Blob
 from orchestrator.store.canonical import canonical_json
-from orchestrator.store.errors import DamagedModel, ModelNotFound
+from orchestrator.store.errors import ModelNotFound
 from orchestrator.store.manifests import StoredManifest
 from orchestrator.store.models import ModelStore
+from orchestrator.store.parts import stored_parts
 from orchestrator.store.wire import Layer, Manifest
 
 _RETRIEVING = Progress("retrieving manifest")
@@ -93,17 +94,10 @@ class Pusher:
 
     def _blobs(self, stored: StoredManifest) -> list[Blob]:
         """The files of a model. Raises ``DamagedModel`` unless all are there in their right size."""
-        blobs = []
-        for part in stored.manifest.parts:
-            digest = Digest.parse(part.digest)
-            try:
-                size = self._store.blobs.size(digest)
-            except StoreError as error:
-                raise DamagedModel(stored.name, str(error)) from error
-            if size != part.size:
-                raise DamagedModel(stored.name, f"{digest} has {size} bytes instead of {part.size}")
-            blobs.append(Blob(digest, self._store.blobs.path(digest), size, _origin(part, stored.name)))
-        return blobs
+        return [
+            Blob(part.digest, part.path, part.size_bytes, _origin(part.layer, stored.name))
+            for part in stored_parts(self._store.blobs, stored)
+        ]
 
     async def _sent(self, client: RegistryClient, blob: Blob) -> AsyncGenerator[Progress, None]:
         """Send one blob, unless it is there; tell of it now and then, and when it is done."""

@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from orchestrator.errors import reason_of
 from orchestrator.registry.errors import BadAnswer, Garbled, Interrupted, RegistryError, Unreachable
 from orchestrator.registry.settings import RegistrySettings, user_agent
 
@@ -133,7 +134,7 @@ def trusting(ca_file: Path | None, ca_directory: Path | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=ca_file, capath=ca_directory)
     except OSError as error:
-        raise RegistryError(f"SSL_CERT_FILE={ca_file}: {(error.strerror or str(error)).lower()}") from error
+        raise RegistryError(f"SSL_CERT_FILE={ca_file}: {reason_of(error)}") from error
     if ca_file is None and ca_directory is None and not _system_has_authorities(context):
         import certifi  # there is no other list on this system
 

@@ -7,30 +7,20 @@ other, or sent on to a store of its own, and then many at once. Source: ``store`
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import TypeVar
 
 import aiohttp
 from yarl import URL
 
-from orchestrator.domain.digests import Digest
-from orchestrator.errors import StoreError
+from orchestrator.registry.addresses import pointed_to
 from orchestrator.registry.client import RegistryClient
-from orchestrator.registry.errors import (
-    BadAnswer,
-    FileMissing,
-    Interrupted,
-    RegistryError,
-    RegistryRefused,
-    RetriesExhausted,
-)
-from orchestrator.store.errors import disk_error
+from orchestrator.registry.errors import BadAnswer, FileMissing, RegistryError, RetriesExhausted
+from orchestrator.registry.outgoing import SETTLING_S, STALL_S, Outgoing, UploadRefused
+from orchestrator.registry.upload_parts import LEAST_PART_BYTES, PARTS, Blob, Part, parts_from
 
 logger = logging.getLogger(__name__)
 
@@ -40,18 +30,6 @@ DELAYS_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Between the attempts, of which there is one more."""
 _LONGEST_DELAY_S = 60.0
 """A registry may ask for more patience than we have."""
-STALL_S = 30.0
-"""How long no byte may leave before an attempt counts as failed."""
-SETTLING_S = 300.0
-"""How long the registry may take to answer when all bytes have left: it may hash them first."""
-
-LEAST_PART_BYTES, MOST_PART_BYTES = 100_000_000, 1_000_000_000
-PARTS = 16
-"""How many parts there are if none would be too small, and how many may be under way at once."""
-
-_READ_BYTES = 1 << 20
-_PIECE_BYTES = 64 << 10
-"""How much is sent at a time: few enough to tell a slow connection from one that has stopped."""
 _THERE = frozenset({200, 204, 301, 302, 303, 307, 308})
 """The answer to a question for a blob; where the registry would lead us does not matter."""
 _TAKEN = frozenset({200, 201, 202, 204})
@@ -70,52 +48,12 @@ _LOST_PLACE = frozenset(
 """What registries answer that do not know the upload any more, or have more or less of it than we think."""
 
 
-class UploadRefused(RegistryError):
-    """The registry does not take a part."""
-
-    def __init__(self, refusal: RegistryRefused) -> None:
-        try:
-            phrase = f" {HTTPStatus(refusal.status).phrase}"
-        except ValueError:
-            phrase = ""
-        super().__init__(f"http status {refusal.status}{phrase}: {refusal.body}")
-        self.status = refusal.status
-        self.temporary, self.retry_after_s = refusal.temporary, refusal.retry_after_s
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A file to be sent."""
-
-    digest: Digest
-    path: Path
-    size_bytes: int
-    origin: str = ""
-    """A model of the same registry, as ``namespace/model``, that the blob may be there from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A stretch of a blob."""
-
-    index: int
-    offset: int
-    size_bytes: int
-
-
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """Where the next part goes, and where this one has to be sent on to, if anywhere."""
 
     location: URL
     onward: URL | None
-
-
-def parts_from(offset: int, size_bytes: int, *, least_bytes: int = LEAST_PART_BYTES) -> list[Part]:
-    """The parts of what is behind ``offset``."""
-    each = max(min(size_bytes // PARTS, MOST_PART_BYTES), least_bytes)
-    starts = range(offset, size_bytes, each)
-    return [Part(index, at, min(each, size_bytes - at)) for index, at in enumerate(starts)]
 
 
 class _NoParts(Exception):
@@ -146,23 +84,18 @@ class Upload:
         self._client = client
         self._blob = blob
         self._delays_s = delays_s
-        self._stall_s = stall_s
         self._settling_s = settling_s
         self._least_part_bytes = least_part_bytes
-        self._sent: dict[int, int] = {}
-        """Bytes that are with the registry, or on their way, by part."""
+        self._outgoing = Outgoing(client, blob, stall_s=stall_s, settling_s=settling_s)
         self._before_bytes = 0
         """What the registry had before the first part."""
-        self._sums: dict[int, bytes] = {}
-        """MD5 of the parts that have left."""
         self._is_sent_on = False
         """The registry has its blobs elsewhere."""
-        self._unreadable: StoreError | None = None
 
     @property
     def sent_bytes(self) -> int:
         """Bytes that have left; those of a failed attempt do not count."""
-        return min(self._before_bytes + sum(self._sent.values()), self._blob.size_bytes)
+        return min(self._before_bytes + self._outgoing.sent_bytes, self._blob.size_bytes)
 
     async def is_there(self) -> bool:
         """Whether the registry has the blob already. Raises ``RegistryError``."""
@@ -210,8 +143,7 @@ class Upload:
                 await asyncio.sleep(_wait_s(stopped.reason, delay))
                 location, offset = await self._resumed(stopped.location)
                 self._before_bytes = offset
-                self._sent.clear()
-                self._sums.clear()
+                self._outgoing.begin_anew()
         raise AssertionError("the last attempt returns or raises")
 
     async def _send_in_order(self, location: URL, parts: Sequence[Part]) -> URL:
@@ -250,17 +182,19 @@ class Upload:
             "Content-Range": f"{part.offset}-{part.offset + part.size_bytes - 1}",
             "X-Redirect-Uploads": "1",
         }
-        async with self._sending("PATCH", location, part, headers, accept=_TAKEN | {307}) as response:
+        async with self._outgoing.sending(
+            "PATCH", location, part, headers, accept=_TAKEN | {307}
+        ) as response:
             if response.status != HTTPStatus.TEMPORARY_REDIRECT:
                 return _Answer(_location(response), None)
             self._is_sent_on = True
-            return _Answer(_location(response), _address(response, response.headers.get("Location", "")))
+            return _Answer(_location(response), _encrypted(response, response.headers.get("Location", "")))
 
     async def _send_on(self, target: URL, part: Part, places: asyncio.Semaphore) -> None:
         """Send a part to where the registry keeps its blobs; that knows nothing of our credentials."""
 
         async def attempt() -> None:
-            async with self._sending("PUT", target, part, {}, accept=_TAKEN):
+            async with self._outgoing.sending("PUT", target, part, {}, accept=_TAKEN):
                 pass
 
         async with places:
@@ -274,7 +208,7 @@ class Upload:
         part = Part(0, 0, self._blob.size_bytes)
         headers = {"Content-Type": "application/octet-stream"}
         target = begun.update_query(digest=str(self._blob.digest))
-        async with self._sending("PUT", target, part, headers, accept=_TAKEN):
+        async with self._outgoing.sending("PUT", target, part, headers, accept=_TAKEN):
             pass
 
     async def _resumed(self, location: URL) -> tuple[URL, int]:
@@ -307,71 +241,7 @@ class Upload:
         """What the parts are checked by where they did not pass through the registry."""
         if self._before_bytes:
             return {}  # the upload was interrupted: those before are not known
-        total = hashlib.md5(
-            b"".join(self._sums[index] for index in sorted(self._sums)), usedforsecurity=False
-        )
-        return {"etag": f"{total.hexdigest()}-{len(self._sums)}"}
-
-    @asynccontextmanager
-    async def _sending(
-        self, method: str, target: URL, part: Part, headers: Mapping[str, str], *, accept: Collection[int]
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The answer to a request that has a part as its body, for as long as bytes leave."""
-        try:
-            async with (
-                asyncio.timeout(self._stall_s) as patience,
-                self._client.request(
-                    method,
-                    target,
-                    headers={**headers, "Content-Length": str(part.size_bytes)},
-                    data=lambda: self._content(part, patience),
-                    accept=accept,
-                    timeout_s=None,
-                ) as response,
-            ):
-                yield response
-        except TimeoutError as error:
-            self._sent.pop(part.index, None)
-            raise Interrupted(f"the upload of {self._blob.digest.short} has stopped moving") from error
-        except RegistryError as error:
-            self._sent.pop(part.index, None)
-            if self._unreadable is not None:
-                raise self._unreadable from error
-            raise UploadRefused(error) if isinstance(error, RegistryRefused) else error from error
-
-    async def _content(self, part: Part, patience: asyncio.Timeout) -> AsyncIterator[bytes]:
-        """The bytes of a part, counted and hashed as they leave."""
-        self._sent[part.index] = 0
-        hashing = hashlib.md5(usedforsecurity=False)
-        try:
-            async for piece in self._pieces(part):
-                yield piece
-                hashing.update(piece)
-                self._sent[part.index] += len(piece)
-                _extend(patience, self._stall_s)
-        except StoreError as error:
-            self._unreadable = error
-            raise
-        self._sums[part.index] = hashing.digest()
-        _extend(patience, self._settling_s)
-
-    async def _pieces(self, part: Part) -> AsyncIterator[bytes]:
-        path, left = self._blob.path, part.size_bytes
-        try:
-            file = await asyncio.to_thread(path.open, "rb", buffering=0)
-            try:
-                file.seek(part.offset)
-                while left:
-                    content = await asyncio.to_thread(file.read, min(left, _READ_BYTES))
-                    if not content:
-                        raise StoreError(f"read {path}: it has become shorter")
-                    left -= len(content)
-                    for start in range(0, len(content), _PIECE_BYTES):
-                        yield content[start : start + _PIECE_BYTES]
-            finally:
-                file.close()
-        except OSError as error:
-            raise disk_error("read", path, error) from error
+        return {"etag": self._outgoing.etag}
 
     async def _retried(self, work: Callable[[], Awaitable[T]]) -> T:
         """Try up to six times what may succeed later."""
@@ -389,11 +259,6 @@ class Upload:
             raise RetriesExhausted(error) if error.temporary else error from error
 
 
-def _extend(patience: asyncio.Timeout, seconds: float) -> None:
-    with suppress(RuntimeError):  # the answer came before all was sent
-        patience.reschedule(asyncio.get_running_loop().time() + seconds)
-
-
 def _wait_s(error: RegistryError, delay_s: float) -> float:
     return min(error.retry_after_s or delay_s, _LONGEST_DELAY_S)
 
@@ -401,16 +266,12 @@ def _wait_s(error: RegistryError, delay_s: float) -> float:
 def _location(response: aiohttp.ClientResponse) -> URL:
     """Where an upload goes on."""
     headers = response.headers
-    return _address(response, headers.get("Docker-Upload-Location", headers.get("Location", "")))
+    return _encrypted(response, headers.get("Docker-Upload-Location", headers.get("Location", "")))
 
 
-def _address(response: aiohttp.ClientResponse, text: str) -> URL:
-    try:
-        url = response.url.join(URL(text, encoded=True))
-    except ValueError as error:
-        raise BadAnswer(f"upload to a malformed address {text[:200]!r}") from error
-    if not text or url.scheme not in ("http", "https") or not url.host:
-        raise BadAnswer(f"upload to {text[:200]!r}, which is no address")
+def _encrypted(response: aiohttp.ClientResponse, location: str) -> URL:
+    """Where ``location`` points to; nothing that came encrypted goes on in the clear."""
+    url = pointed_to(response, location, what="upload")
     if response.url.scheme == "https" and url.scheme == "http":
         if url.host != response.url.host:
             raise BadAnswer(f"upload from https to plain http://{url.authority} refused")

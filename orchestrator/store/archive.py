@@ -22,11 +22,11 @@ from pathlib import Path
 from orchestrator.domain.digests import Digest, InvalidDigest
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
-from orchestrator.errors import StoreError
 from orchestrator.store.blobs import BlobFile
 from orchestrator.store.errors import CorruptManifest, DamagedModel, disk_error
 from orchestrator.store.manifests import StoredManifest, parsed_manifest
 from orchestrator.store.models import ModelStore
+from orchestrator.store.parts import stored_parts
 from orchestrator.store.tar import END, ArchiveRefused, Begin, End, Event, Piece, TarReader, header, padding
 
 PIECE_BYTES = 1 << 20
@@ -99,19 +99,12 @@ class Export:
 
 
 def _packed(store: ModelStore, stored: StoredManifest) -> Iterator[_Packed]:
-    seen = set()
-    for part in stored.manifest.parts:
-        digest = Digest.parse(part.digest)
-        if digest in seen:
-            continue
-        seen.add(digest)
-        try:
-            size = store.blobs.size(digest)
-        except StoreError as error:
-            raise DamagedModel(stored.name, str(error)) from error
-        if size != part.size:
-            raise DamagedModel(stored.name, f"{digest} has {size} bytes instead of {part.size}")
-        yield _Packed(digest, store.blobs.path(digest), size)
+    """Each part once."""
+    seen: set[Digest] = set()
+    for part in stored_parts(store.blobs, stored):
+        if part.digest not in seen:
+            seen.add(part.digest)
+            yield _Packed(part.digest, part.path, part.size_bytes)
 
 
 class Import:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
-from orchestrator.errors import BadRequest, NotFound, StoreError
+from orchestrator.errors import BadRequest, NotFound, StoreError, reason_of
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -79,7 +79,7 @@ def disk_error(verb: str, path: Path, error: OSError, *, needed_bytes: int = 0) 
     """``error`` in the words of the store: ``open /models/x: permission denied``."""
     if error.errno in _DISK_FULL:
         return DiskFull(path, needed_bytes=needed_bytes, free_bytes=free_bytes(path))
-    return StoreError(f"{verb} {path}: {(error.strerror or str(error)).lower()}")
+    return StoreError(f"{verb} {path}: {reason_of(error)}")
 
 
 def free_bytes(path: Path) -> int:

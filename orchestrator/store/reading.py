@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.loads import ModelFacts, ModelFiles
 from orchestrator.domain.names import ModelName
-from orchestrator.errors import BadRequest, StoreError
+from orchestrator.errors import BadRequest, StoreError, reason_of
 from orchestrator.files.facts import model_facts
 from orchestrator.files.ggml import UNKNOWN_FILE_TYPE
 from orchestrator.files.gguf import GgufConfig, read_config, read_header
@@ -104,43 +104,19 @@ class ModelReader:
 
     def _assembled(self, stored: StoredManifest) -> Model:
         manifest = stored.manifest
-        config = self.config(manifest)
         weights = self._weights(manifest)
         projectors = self._paths(manifest, MediaType.PROJECTOR)
-        draft = self._paths(manifest, MediaType.DRAFT)[-1:]
-        gguf = self._header_config(weights[0]) if weights else None
         text = self._text(manifest, *TEMPLATE_TYPES)
-        traits = ModelTraits(
-            config=config,
-            weights=gguf,
-            projectors=tuple(map(self._header_config, projectors)),
-            template=_template(text),
-            template_text=text or "",
-            chat_template=gguf.string("tokenizer.chat_template") if gguf else "",
-        )
+        traits = self._traits(self.config(manifest), weights, projectors, text)
         found = capabilities(traits, self._go_template)
-        facts = self._weights_facts(weights, projectors, draft) if weights else ModelFacts()
         return Model(
             name=stored.name,
             digest=stored.digest,
             modified_ns=stored.modified_ns,
             size_bytes=stored.size_bytes,
             manifest=manifest,
-            config=config,
-            files=ModelFiles(
-                key=str(weights[0]) if weights else f"digest:{stored.digest}",
-                name=stored.name.short,
-                digest=stored.digest,
-                weights=weights[0] if weights else NO_WEIGHTS,
-                shards=weights[1:],
-                projectors=projectors,
-                adapters=self._paths(manifest, MediaType.ADAPTER),
-                draft=draft[0] if draft else None,
-                family=config.model_family,
-                families=config.model_families,
-                capabilities=frozenset(found),
-                facts=facts,
-            ),
+            config=traits.config,
+            files=self._files(stored, traits.config, weights, projectors, found),
             traits=traits,
             capabilities=found,
             has_weights=bool(weights),
@@ -150,7 +126,45 @@ class ModelReader:
             messages=self._messages(manifest),
             licenses=tuple(_decoded(self._content(layer)) for layer in manifest.layers_of(MediaType.LICENSE)),
             parent=_parent(manifest),
-            quantization=_quantization(config, gguf),
+            quantization=_quantization(traits.config, traits.weights),
+        )
+
+    def _traits(
+        self, config: ModelConfig, weights: tuple[Path, ...], projectors: tuple[Path, ...], text: str | None
+    ) -> ModelTraits:
+        gguf = self._header_config(weights[0]) if weights else None
+        return ModelTraits(
+            config=config,
+            weights=gguf,
+            projectors=tuple(map(self._header_config, projectors)),
+            template=_template(text),
+            template_text=text or "",
+            chat_template=gguf.string("tokenizer.chat_template") if gguf else "",
+        )
+
+    def _files(
+        self,
+        stored: StoredManifest,
+        config: ModelConfig,
+        weights: tuple[Path, ...],
+        projectors: tuple[Path, ...],
+        found: tuple[str, ...],
+    ) -> ModelFiles:
+        """What the engine loads; ``found`` are the capabilities."""
+        draft = self._paths(stored.manifest, MediaType.DRAFT)[-1:]
+        return ModelFiles(
+            key=str(weights[0]) if weights else f"digest:{stored.digest}",
+            name=stored.name.short,
+            digest=stored.digest,
+            weights=weights[0] if weights else NO_WEIGHTS,
+            shards=weights[1:],
+            projectors=projectors,
+            adapters=self._paths(stored.manifest, MediaType.ADAPTER),
+            draft=draft[0] if draft else None,
+            family=config.model_family,
+            families=config.model_families,
+            capabilities=frozenset(found),
+            facts=self._weights_facts(weights, projectors, draft) if weights else ModelFacts(),
         )
 
     def _entry(self, stored: StoredManifest) -> ListedModel:
@@ -237,9 +251,7 @@ def _damage_of(name: ModelName) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DamagedModel(
-            name, f"open {error.filename}: {(error.strerror or str(error)).lower()}"
-        ) from error
+        raise DamagedModel(name, f"open {error.filename}: {reason_of(error)}") from error
     except (BadRequest, StoreError) as error:
         raise DamagedModel(name, str(error)) from error
 

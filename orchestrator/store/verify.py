@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestrator.domain.digests import Digest, InvalidDigest
 from orchestrator.domain.names import InvalidName, ModelName
-from orchestrator.errors import StoreError
+from orchestrator.errors import StoreError, reason_of
 from orchestrator.store.errors import CorruptManifest, ModelNotFound
 from orchestrator.store.layout import StoreLayout
 from orchestrator.store.manifests import ManifestStore, StoredManifest
@@ -96,7 +96,7 @@ def check(layout: StoreLayout, blob: UsedBlob) -> Generator[Hashed | Damage, Non
     except FileNotFoundError:
         yield _damage(blob, Problem.MISSING, "the file is not there")
     except OSError as error:
-        yield _damage(blob, Problem.UNREADABLE, (error.strerror or str(error)).lower())
+        yield _damage(blob, Problem.UNREADABLE, reason_of(error))
     else:
         right = hashing.hexdigest() == blob.digest.hex.lower()
         yield Hashed(blob, done) if right else _damage(blob, Problem.DAMAGED, _difference(blob, done))

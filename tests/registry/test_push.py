@@ -15,18 +15,12 @@ from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
 from orchestrator.errors import OrchestratorError
 from orchestrator.registry.errors import AccessDenied, RegistryError, RetriesExhausted
+from orchestrator.registry.outgoing import UploadRefused
 from orchestrator.registry.push import NothingToPush, Pusher
 from orchestrator.registry.registries import Registries
 from orchestrator.registry.settings import RegistrySettings
-from orchestrator.registry.upload import (
-    LEAST_PART_BYTES,
-    MOST_PART_BYTES,
-    Blob,
-    Part,
-    Upload,
-    UploadRefused,
-    parts_from,
-)
+from orchestrator.registry.upload import Upload
+from orchestrator.registry.upload_parts import LEAST_PART_BYTES, MOST_PART_BYTES, Blob, Part, parts_from
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import DamagedModel
 from orchestrator.store.layout import StoreLayout

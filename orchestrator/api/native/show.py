@@ -14,7 +14,7 @@ from orchestrator.api.remote import open_described
 from orchestrator.api.replies import json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
-from orchestrator.errors import StoreError
+from orchestrator.errors import StoreError, reason_of
 from orchestrator.files.gguf import ArraySummary, GgufHeader
 from orchestrator.modelfile.commands import Command, Keyword
 from orchestrator.modelfile.printer import generated_modelfile
@@ -55,7 +55,7 @@ def describe(model: Model, body: wire.ShowRequest, *, go_template: bool | None) 
         header = model.header(keep_arrays=body.verbose) if model.has_weights else None
         projector = model.projector_header(keep_arrays=body.verbose)
     except OSError as error:
-        raise StoreError(f"open {error.filename}: {(error.strerror or str(error)).lower()}") from error
+        raise StoreError(f"open {error.filename}: {reason_of(error)}") from error
     system = body.system or model.system
     template = model.template_text or PLAIN_TEMPLATE
     shown = template
