@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +16,14 @@ from orchestrator.llama_cpp.cache import LIBRARY, Build, BuildCache, BuildFacts
 from orchestrator.llama_cpp.errors import BuildFailed, EngineBuildError
 from orchestrator.llama_cpp.project import Project
 from orchestrator.llama_cpp.sources import Say, named_folder, prepare
+from orchestrator.llama_cpp.toolkits import check_toolkit
 from orchestrator.llama_cpp.tools import Tools, find_tools
 
-_LAST_LINES = 12
+_LINES_KEPT = 200
+_LINES_TOLD = 12
+_WIDEST = 200
+"""A compiler's command line is longer, and tells nobody anything."""
+_COMPLAINT = re.compile(r"CMake Error|.*\berror: |.*undefined reference|.*No space left on device|.*\*\*\* ")
 _STEP = re.compile(r"\[\s*(\d+)(?:/(\d+)\]|%\])")
 """Ninja's "[12/218]" and make's "[ 5%]"."""
 _OUT_OF_MEMORY = ("Killed signal terminated program", "virtual memory exhausted", "out of memory")
@@ -27,9 +32,12 @@ _OUT_OF_MEMORY = ("Killed signal terminated program", "virtual memory exhausted"
 class UnknownPreset(EngineBuildError):
     """There is no build of that name."""
 
-    def __init__(self, preset: str, presets: Mapping[str, str]) -> None:
-        super().__init__(f"unknown preset {preset!r}")
-        self.hint = "presets: " + ", ".join(f"{name} ({use})" for name, use in presets.items())
+    def __init__(self, preset: str, project: Project) -> None:
+        system = project.presets_elsewhere.get(preset)
+        super().__init__(
+            f"the preset {preset} is for {system} only" if system else f"unknown preset {preset!r}"
+        )
+        self.hint = "presets: " + ", ".join(f"{name} ({use})" for name, use in project.presets.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ def build(
     Raises an ``EngineBuildError``. Two processes may ask for the same at once: one builds, the other waits.
     """
     if preset not in project.presets:
-        raise UnknownPreset(preset, project.presets)
+        raise UnknownPreset(preset, project)
     recipe = project.recipe(preset)
     key = _key(project.key(preset), named_folder(environ))
     if found := cache.find(key):
@@ -64,6 +72,8 @@ def build(
         cache.prefer(found)
         return found
     tools = find_tools(environ, preset)
+    cmake = (tools.cmake, "-G", tools.generator)
+    check_toolkit(project, preset, cmake, {**environ, "PATH": tools.path})
     with cache.lock(key, on_wait=lambda: progress.say("another process builds this; waiting for it")):
         if found := cache.find(key):
             return found
@@ -132,7 +142,7 @@ class _Making:
 
     def _run(self, command: Sequence[str], work: Path) -> None:
         """Run one step; its output goes to the log, its last lines to the error."""
-        last: deque[str] = deque(maxlen=_LAST_LINES)
+        last: deque[str] = deque(maxlen=_LINES_KEPT)
         process = subprocess.Popen(
             command,
             cwd=self.project.root,
@@ -150,7 +160,7 @@ class _Making:
                 if match := _STEP.match(line):
                     self.progress.step(int(match[1]), int(match[2] or 100))
         if process.returncode:
-            said = "\n".join(last)
+            said = _complaint(last)
             what = f"{Path(command[0]).name} failed with exit status {process.returncode}"
             raise BuildFailed(f"{what}:\n{said}", self._hint(work, said))
 
@@ -158,6 +168,13 @@ class _Making:
         if any(sign in said for sign in _OUT_OF_MEMORY):
             return "memory ran out: build with fewer jobs, `orch engine build --jobs 1`; what is done is kept"
         return f"all of it is in {work / 'build.log'}; the next build goes on from there"
+
+
+def _complaint(lines: Iterable[str]) -> str:
+    """What a failed step complains of: some lines from the first complaint on, or else the last ones."""
+    lines = [line[:_WIDEST] for line in lines]
+    first = next((number for number, line in enumerate(lines) if _COMPLAINT.match(line)), -_LINES_TOLD)
+    return "\n".join(lines[first:][:_LINES_TOLD]).strip()
 
 
 def _number(jobs: int | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,16 @@ _FOLDERS = (_PACKAGE / "engine_project", _PACKAGE.parent)
 _CPU_INFO = Path("/proc/cpuinfo")
 _THIS_PROCESSOR = "native"
 """The preset whose result runs only on processors like the one that built it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Preset:
+    """One way to build."""
+
+    name: str
+    use: str
+    system: str
+    """The only system it is for, by the name Python has for it; empty if it is for all."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +45,24 @@ class Project:
     @cached_property
     def presets(self) -> Mapping[str, str]:
         """Names of the builds there can be on this system, with what each is for. Raises ``MalformedPin``."""
+        return {
+            preset.name: preset.use for preset in self._presets if preset.system in ("", platform.system())
+        }
+
+    @property
+    def presets_elsewhere(self) -> Mapping[str, str]:
+        """Names of the other builds, with the system that each is for. Raises ``MalformedPin``."""
+        return {preset.name: preset.system for preset in self._presets if preset.name not in self.presets}
+
+    @property
+    def _presets(self) -> Iterator[_Preset]:
         try:
-            document = json.loads(_text(self.root / "CMakePresets.json"))
-            return {
-                preset["name"]: preset["displayName"]
-                for preset in document["configurePresets"]
-                if not preset.get("hidden") and _is_for(preset.get("condition"), platform.system())
-            }
-        except (ValueError, KeyError, TypeError) as error:
+            for preset in json.loads(_text(self.root / "CMakePresets.json"))["configurePresets"]:
+                if not preset.get("hidden"):
+                    yield _Preset(
+                        preset["name"], preset["displayName"], preset.get("condition", {}).get("rhs", "")
+                    )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MalformedPin(f"CMakePresets.json cannot be read: {error!r}") from error
 
     @property
@@ -75,11 +95,6 @@ class Project:
 def find_project() -> Project | None:
     """The project that came with this package, if it did."""
     return next((Project(root) for root in _FOLDERS if (root / "llama/LLAMA_CPP_VERSION").is_file()), None)
-
-
-def _is_for(condition: Mapping[str, str] | None, system: str) -> bool:
-    """Whether a preset's condition, which names a system if there is one, holds on ``system``."""
-    return condition is None or condition["rhs"] == system
 
 
 def _processor() -> str:

@@ -12,16 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.llama_cpp.errors import MissingTool
+from orchestrator.llama_cpp.packages import package_manager
 
 OLDEST_CMAKE = (3, 23)
 _COMPILERS = ("c++", "g++", "clang++")
-_OF_PRESET = {
-    "cuda": (("nvcc",), "the CUDA toolkit"),
-    "rocm": (("hipcc", "amdclang++"), "ROCm"),
-    "vulkan": (("glslc",), "the Vulkan SDK"),
-}
-"""What else a preset needs: one of the programs, and what brings it."""
 _USUAL_FOLDERS = {"cuda": "/usr/local/cuda/bin", "rocm": "/opt/rocm/bin"}
+"""Where the compiler of a preset's toolkit is if it is not on ``PATH``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,10 @@ class Tools:
 
 
 def find_tools(environ: Mapping[str, str], preset: str = "") -> Tools:
-    """Look for the programs that building ``preset`` needs. Raises ``MissingTool``."""
+    """Look for the programs that every build needs; what else ``preset`` does, see ``toolkits``.
+
+    Raises ``MissingTool``.
+    """
     path = search_path(environ, preset)
     cmake = shutil.which("cmake", path=path)
     if cmake is None:
@@ -51,11 +50,6 @@ def find_tools(environ: Mapping[str, str], preset: str = "") -> Tools:
     compiler = _compiler(environ, path)
     if compiler is None:
         raise MissingTool("there is no C++ compiler", f"install one: {_how('g++')}, or set CXX")
-    programs, brought_by = _OF_PRESET.get(preset, ((), ""))
-    if programs and not any(shutil.which(program, path=path) for program in programs):
-        raise MissingTool(
-            f"the preset {preset} needs {programs[0]}", f"install {brought_by}, or choose another preset"
-        )
     ninja = shutil.which("ninja", path=path)
     generator = "Ninja" if ninja else "Unix Makefiles"
     if not ninja and shutil.which("make", path=path) is None:
@@ -86,12 +80,11 @@ def _version(cmake: str) -> tuple[int, ...]:
 
 
 def _how(package: str) -> str:
-    """The command that installs a package on a system like this one."""
-    if sys.platform == "darwin":
-        return "`xcode-select --install`" if package == "g++" else f"`brew install {package.split('-')[0]}`"
-    for manager in ("apt-get", "dnf", "pacman", "zypper", "apk"):
-        if shutil.which(manager):
-            names = {"g++": "gcc-c++"} if manager in ("dnf", "zypper") else {}
-            verb = {"pacman": "-S", "apk": "add"}.get(manager, "install")
-            return f"`{manager} {verb} {names.get(package, package)}`"
-    return f"the package {package} of your system"
+    """The command that installs a program of building."""
+    manager = package_manager()
+    if manager is None:
+        return f"the package {package} of your system"
+    if manager.name == "brew":
+        return "`xcode-select --install`" if package == "g++" else manager.command(package.split("-")[0])
+    names = {"g++": "gcc-c++"} if manager.name in ("dnf", "zypper") else {}
+    return manager.command(names.get(package, package))

@@ -171,7 +171,8 @@ def world(tmp_path: Path) -> World:
     """The project with the real CMake files; neither git nor pip reach anything yet but an empty folder."""
     project = tmp_path / "project"
     (project / "llama/patches").mkdir(parents=True)
-    shutil.copytree(ROOT / "llama/cmake", project / "llama/cmake")
+    for name in ("cmake", "toolkits"):
+        shutil.copytree(ROOT / "llama" / name, project / "llama" / name)
     for name in ("CMakeLists.txt", "CMakePresets.json", "llama/CMakeLists.txt"):
         shutil.copy(ROOT / name, project / name)
     write_tree(tmp_path / "tree")

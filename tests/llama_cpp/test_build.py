@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from orchestrator.llama_cpp.build import Progress, UnknownPreset, build
 from orchestrator.llama_cpp.cache import Build
 from orchestrator.llama_cpp.errors import BuildFailed, MissingTool
 from orchestrator.runners.engines import EngineKind, find_engine, find_quantizer
-from tests.llama_cpp.conftest import ROOT, World, write_tree
+from tests.llama_cpp.conftest import LISTS, ROOT, World, write_tree
 
 pytestmark = [
     pytest.mark.skipif(
@@ -161,8 +162,44 @@ def test_an_old_cmake_is_refused(world: World) -> None:
         built(world)
 
 
-def test_a_toolkit_that_a_preset_needs_is_named(world: World) -> None:
-    if shutil.which("nvcc"):
-        pytest.skip("there is one")
-    with pytest.raises(MissingTool, match="the preset cuda needs nvcc"):
+needs_no_cuda = pytest.mark.skipif(
+    bool(shutil.which("nvcc")) or Path("/usr/local/cuda").exists(), reason="there is a CUDA toolkit"
+)
+
+
+@needs_no_cuda
+def test_a_toolkit_that_a_preset_needs_is_looked_for_first(world: World) -> None:
+    with pytest.raises(MissingTool, match="the preset cuda needs the CUDA toolkit"):
         built(world, "cuda")
+    assert not world.cache.root.exists()
+
+
+@needs_no_cuda
+def test_cmake_alone_tells_of_a_missing_toolkit_before_anything_else(world: World) -> None:
+    (world.folder / "project/orchestrator").symlink_to(ROOT / "orchestrator")
+    del world.environ["ORCH_LLAMA_CPP_SOURCE"]  # nothing could be fetched
+    command = ["cmake", "--preset", "cuda"]
+    done = subprocess.run(command, cwd=world.project.root, env=world.environ, capture_output=True, text=True)
+    assert done.returncode == 1
+    first, hint, *_ = (line for line in done.stderr.splitlines() if line)
+    assert first == "Error: the preset cuda needs the CUDA toolkit; CMake does not find nvcc"
+    assert "developer.nvidia.com" in hint
+
+
+@pytest.mark.skipif(platform.system() == "Darwin", reason="this is one")
+def test_a_preset_for_another_system_says_which(world: World) -> None:
+    with pytest.raises(UnknownPreset, match="the preset metal is for Darwin only"):
+        built(world, "metal")
+
+
+def test_what_cmake_complains_of_is_told_and_not_what_it_says_besides(world: World, source: Path) -> None:
+    lists = source / "CMakeLists.txt"
+    chatter = "foreach(number RANGE 40)\n  message(STATUS number ${number})\nendforeach()\n"
+    lists.write_text(f"{LISTS}\n{chatter}message(FATAL_ERROR such is life)\n")
+    with pytest.raises(BuildFailed) as caught:
+        built(world)
+    first, complaint, *rest = str(caught.value).splitlines()
+    assert first == "cmake failed with exit status 1:"
+    assert complaint.startswith("CMake Error at ")
+    assert "suchislife" in rest[0]
+    assert "number40" not in str(caught.value)

@@ -1,0 +1,15 @@
+# Where llama.cpp looks, too.
+if(EXISTS "$ENV{ROCM_PATH}")
+  list(APPEND CMAKE_PREFIX_PATH "$ENV{ROCM_PATH}")
+else()
+  list(APPEND CMAKE_PREFIX_PATH /opt/rocm)
+endif()
+set(HIP_PLATFORM amd)
+
+foreach(package hip hipblas rocblas)
+  find_package(${package} CONFIG QUIET)
+  orch_need("${package}" ${package}_FOUND)
+endforeach()
+if(hip_FOUND)
+  orch_need("HIP 6.1 (there is ${hip_VERSION})" hip_VERSION VERSION_GREATER_EQUAL 6.1)
+endif()
