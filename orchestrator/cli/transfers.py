@@ -17,6 +17,8 @@ from orchestrator.client.wire import Progress
 from orchestrator.domain.names import DEFAULT_HOST, InvalidName, ModelName
 from orchestrator.errors import Forbidden
 
+_TLS_FAILED = ": tls: "
+"""In what the server says of a registry that has no https, or a certificate that nobody here knows."""
 _ACCOUNT_HOSTS = (".ollama.ai", ".ollama.com")
 
 
@@ -54,6 +56,9 @@ def fetch(native: NativeClient, model: str, *, insecure: bool) -> None:
         again = f"{PROGRAM} pull {'--insecure ' if insecure else ''}{shlex.quote(model)}"
         print(f"\nInterrupted. What was fetched is kept: `{again}` goes on from there.", file=sys.stderr)
         raise
+    except ApiError as error:
+        _advise(error, insecure=insecure)
+        raise
 
 
 def _send(native: NativeClient, model: str, *, insecure: bool) -> None:
@@ -65,7 +70,14 @@ def _send(native: NativeClient, model: str, *, insecure: bool) -> None:
             raise Forbidden(
                 "you are not authorized to push to this namespace, create the model under a namespace you own"
             ) from error
+        _advise(error, insecure=insecure)
         raise
+
+
+def _advise(error: ApiError, *, insecure: bool) -> None:
+    """The server's words are Ollama's, and do not say what to do."""
+    if _TLS_FAILED in str(error) and not insecure:
+        error.hint = "if the registry has no https, or a certificate of its own, pass --insecure"
 
 
 def _pulling(event: Progress) -> str:

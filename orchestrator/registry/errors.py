@@ -5,7 +5,8 @@
     BadRequest
     └── InsecureName           a name with ``http://`` that was not allowed to be insecure
     RegistryError              a registry, or the way to it, failed; ``temporary`` if it may work again
-    ├── Unreachable            no connection: refused, no such host, bad certificate, deaf proxy
+    ├── Unreachable            no connection: refused, no such host, deaf proxy
+    │   └── TlsFailed          it does not speak TLS, or has a certificate nobody here knows
     ├── RegistryRefused        answered with an error status; carries it
     │   └── FileMissing        404
     ├── AccessDenied           it wants credentials that we do not have
@@ -59,6 +60,18 @@ class Unreachable(RegistryError):
         """``connected``: somebody was there, but did not answer."""
         super().__init__(f'{method.capitalize()} "{url}": {reason}')
         self.temporary, self.connected = temporary, connected
+
+
+class TlsFailed(Unreachable):
+    """What listens there does not speak TLS, or shows a certificate that nobody here vouches for."""
+
+    hint = (
+        'if the registry has no https, or a certificate of its own, pass --insecure ("insecure": true in '
+        "requests); an authority of your own is named by SSL_CERT_FILE"
+    )
+
+    def __init__(self, method: str, url: str, reason: str) -> None:
+        super().__init__(method, url, f"tls: {reason}", temporary=False)
 
 
 class RegistryRefused(RegistryError):

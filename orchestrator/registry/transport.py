@@ -18,7 +18,14 @@ import aiohttp
 from yarl import URL
 
 from orchestrator.errors import reason_of
-from orchestrator.registry.errors import BadAnswer, Garbled, Interrupted, RegistryError, Unreachable
+from orchestrator.registry.errors import (
+    BadAnswer,
+    Garbled,
+    Interrupted,
+    RegistryError,
+    TlsFailed,
+    Unreachable,
+)
 from orchestrator.registry.settings import RegistrySettings, user_agent
 
 CONNECT_TIMEOUT_S = 30.0
@@ -160,7 +167,7 @@ def _translated(error: Exception, method: str, url: URL) -> RegistryError:
         case aiohttp.ClientProxyConnectionError():
             return Unreachable(method, text, f"proxyconnect tcp: {_dial(error)}")
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
-            return Unreachable(method, text, f"tls: {_tls(error)}", temporary=False)
+            return TlsFailed(method, text, _tls(error))
         case aiohttp.ClientConnectorDNSError():
             return Unreachable(method, text, f"dial tcp: lookup {error.host}: no such host")
         case aiohttp.ClientConnectorError():

@@ -98,3 +98,23 @@ def test_the_reason_of_an_error_comes_with_advice(server: NativeServer, tmp_path
         screen.wait_until(lambda: "<EXIT 1>" in screen.text, SECONDS)
         assert "Error: (line 3): command must be one of" in screen.text
         assert "sweet" in screen.text
+
+
+@pytest.mark.parametrize("command", ["pull", "push", "run"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "first record does not look like a TLS handshake",
+        "failed to verify certificate: self-signed certificate",
+    ],
+)
+def test_a_registry_without_trusted_https_is_told_with_the_switch_for_it(
+    server: NativeServer, tmp_path: Path, command: str, reason: str
+) -> None:
+    error = {"error": f'Get "https://h/v2/m/manifests/latest": tls: {reason}'}
+    server.says("POST /api/show", {"error": "model 'h/n/m' not found"}, status=404)
+    server.says(f"POST /api/{'push' if command == 'push' else 'pull'}", error)
+    with orch(server, tmp_path, command, "h/n/m") as screen:
+        screen.wait_until(lambda: "<EXIT 1>" in screen.text, SECONDS)
+        assert reason.split(":")[0] in " ".join(screen.text.split())
+        assert "pass --insecure" in " ".join(screen.text.split())

@@ -21,6 +21,7 @@ from orchestrator.registry.errors import (
     InsecureName,
     RegistryError,
     RegistryRefused,
+    TlsFailed,
     Unreachable,
 )
 from orchestrator.registry.key import Identity
@@ -208,8 +209,9 @@ async def test_why_there_is_no_way_is_told_as_go_tells_it(
 
 async def test_https_to_a_server_without_it_is_told(settings: RegistrySettings, hostile: Registry) -> None:
     name = hostile.add("ns/m", CONTENT)
-    with pytest.raises(Unreachable, match="first record does not look like a TLS handshake"):
+    with pytest.raises(TlsFailed, match="first record does not look like a TLS handshake") as caught:
         await manifest(settings, name, insecure=False)
+    assert "--insecure" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
