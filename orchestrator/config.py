@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from orchestrator import environment as env
+from orchestrator.contradictions import contradictions, told_of_unread, unequal_aliases, unread
 from orchestrator.domain.addresses import ServerAddress
 from orchestrator.domain.durations import KeepAlive
 from orchestrator.environment import (
@@ -29,13 +30,11 @@ from orchestrator.environment import (
     Unusable,
     Variable,
 )
-from orchestrator.units import format_duration
+from orchestrator.units import GIB, format_duration
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +331,10 @@ class Config:
     given: Mapping[str, str] = field(default_factory=dict)
     """The variables that were set, and their texts."""
     problems: tuple[Problem, ...] = ()
+    unread: tuple[str, ...] = ()
+    """Variables with names like ours that nobody reads."""
+    unequal: tuple[str, ...] = ()
+    """What is to be told of variables that are set in two spellings."""
 
     @classmethod
     def from_environ(cls, environ: Environ) -> Config:
@@ -350,7 +353,13 @@ class Config:
             except Unusable as error:
                 values[name] = error.replacement(values[name])
                 problems.append(Problem(variable.name, text, variable.kind.accepts, _shown(values[name])))
-        return cls(**values, given=given, problems=tuple(problems))
+        return cls(
+            **values,
+            given=given,
+            problems=tuple(problems),
+            unread=unread(environ, _names()),
+            unequal=tuple(unequal_aliases(environ, (variable for _, variable in _settings()))),
+        )
 
     @property
     def client_url(self) -> str:
@@ -373,10 +382,12 @@ class Config:
         }
 
     def log(self) -> None:
-        """Write down what was set, and what could not be used."""
+        """Write down what was set, what could not be used, and what is hardly meant."""
         logger.info("configuration", extra=self.values_for_log())
-        for problem in self.problems:
-            logger.warning("%s", problem)
+        for doubt in (*self.problems, *self.unequal, *contradictions(self)):
+            logger.warning("%s", doubt)
+        if self.unread:
+            logger.warning("%s", told_of_unread(self.unread, _names()))
 
 
 PASSED_ON = (
@@ -456,6 +467,11 @@ def _settings() -> Iterator[tuple[str, Variable]]:
     for entry in fields(Config):
         if variable := entry.metadata.get("variable"):
             yield entry.name, variable
+
+
+def _names() -> frozenset[str]:
+    """The names of all variables, in every spelling."""
+    return frozenset(name for each in _variables() for name in (each.name, *each.aliases))
 
 
 def _shown(value: Any) -> str:

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 SECOND_NS = 1_000_000_000
+MIB = 1 << 20
+GIB = 1 << 30
 
 NEVER = "Never"
 

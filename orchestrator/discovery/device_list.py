@@ -9,8 +9,7 @@ import re
 from collections import Counter
 
 from orchestrator.domain.devices import Device
-
-_MIB = 1 << 20
+from orchestrator.units import MIB
 
 _DEVICE = re.compile(r"^\s+(\S+): (.*) \((\d+) MiB, (\d+) MiB free\)\s*$")
 _CUDA_COMPUTE = re.compile(r"Device (\d+): .*, compute capability (\d+)\.(\d+)")
@@ -50,8 +49,8 @@ def parse_device_list(
                 name=name,
                 description=description,
                 integrated=library == "Metal" or (library == "Vulkan" and index in unified),
-                total_bytes=int(total) * _MIB,
-                free_bytes=int(free) * _MIB,
+                total_bytes=int(total) * MIB,
+                free_bytes=int(free) * MIB,
                 compute=compute.get(index, (0, 0)) if library in ("CUDA", "ROCm") else (0, 0),
                 library_path=library_path,
             )

@@ -17,7 +17,6 @@ class Device:
     description: str = ""
     filter_id: str = ""
     """What goes into the visibility variable."""
-    pci_id: str = ""
     integrated: bool = False
     total_bytes: int = 0
     free_bytes: int = 0

@@ -87,3 +87,9 @@ class LoadSpec:
     """Whether the engine may shift its context while generating."""
     rendered: bool = False
     """The daemon renders prompts itself, so the engine is started without its template engine."""
+
+    @property
+    def window(self) -> int:
+        """Tokens of context of a request: what was asked for, within what the model was trained for."""
+        num_ctx, trained = self.options.num_ctx, self.files.facts.trained_context
+        return min(num_ctx, trained) if trained > 0 else num_ctx

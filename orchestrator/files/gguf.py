@@ -181,13 +181,6 @@ class GgufHeader:
         """The number of parameters in short, as Ollama shows it: ``8.0B``, ``268.10M``."""
         return format_count(self.parameter_count)
 
-    def tensors_by_block(self) -> dict[int | None, tuple[TensorInfo, ...]]:
-        """Tensors of each network layer; those of none under ``None``."""
-        blocks: dict[int | None, list[TensorInfo]] = {}
-        for tensor in self.tensors:
-            blocks.setdefault(tensor.block, []).append(tensor)
-        return {block: tuple(tensors) for block, tensors in blocks.items()}
-
     def bytes_of(self, prefixes: str | tuple[str, ...]) -> int:
         """Size of the tensors whose names start with one of ``prefixes``."""
         return sum(tensor.size_bytes for tensor in self.tensors if tensor.name.startswith(prefixes))

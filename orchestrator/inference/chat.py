@@ -38,7 +38,7 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
         raise ModelRequired
     model = await inference.open(request.model)
     if not request.messages and request.keep_alive is not None and request.keep_alive.is_zero:
-        await inference.scheduler.unload(model.files.key)
+        inference.scheduler.unload(model.files.key)
         yield Residency(DoneReason.UNLOAD)
         return
     async with turn_of(inference, request, model) as (turn, request, lease):

@@ -52,7 +52,7 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
     if model.config.remote_host:
         raise CloudDisabled
     if not request.prompt and request.keep_alive is not None and request.keep_alive.is_zero:
-        await inference.scheduler.unload(model.files.key)
+        inference.scheduler.unload(model.files.key)
         yield Residency(DoneReason.UNLOAD)
         return
     path = choose_path(model, inference.go_template)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.errors import RunnerFailed
-
-GIB = 2**30
+from orchestrator.units import GIB
 
 
 class NotEnoughMemory(RunnerFailed):

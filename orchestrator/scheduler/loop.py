@@ -54,8 +54,9 @@ from orchestrator.scheduler.lease import Lease
 from orchestrator.scheduler.observer import NobodyListens, SchedulerObserver
 from orchestrator.scheduler.probe import MemoryProbe
 from orchestrator.scheduler.settings import SchedulerSettings
-from orchestrator.scheduler.views import QueueView, RunnerState, RunnerView
-from orchestrator.scheduler.world import Loading, Ready, Request, RunnerRecord, Stopping, World, next_deadline
+from orchestrator.scheduler.snapshot import runner_view
+from orchestrator.scheduler.views import QueueView, RunnerView
+from orchestrator.scheduler.world import Ready, Request, RunnerRecord, World, next_deadline
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +201,7 @@ class Scheduler:
             load_ns=record.load_ns if isinstance(record, Ready) and waited_for_load else 0,
         )
 
-    async def unload(self, key: str) -> bool:
+    def unload(self, key: str) -> bool:
         """Let a model go: now if it is idle, else when its requests are done. Whether it was loaded.
 
         Does not wait for the process to end. The operator's floor for keep-alive does not hold here.
@@ -209,48 +210,25 @@ class Scheduler:
         self._happen(UnloadAsked(_now(), key))
         return known
 
-    def forget(self, key: str) -> None:
-        """A model is being deleted: its runner leaves as with ``unload``."""
-        self._happen(UnloadAsked(_now(), key))
-
     # what there is
 
     def loaded(self) -> tuple[RunnerView, ...]:
         """All runners, those on their way in and out included."""
         waiting = Counter(request.key for request in self._world.queue)
-        return tuple(self._view(runner, waiting[key]) for key, runner in self._world.runners.items())
+        return tuple(
+            runner_view(
+                runner,
+                pid=self._pid(runner),
+                waiting=waiting[key],
+                now=_now(),
+                epoch_ns=time.time_ns() - _now(),
+            )
+            for key, runner in self._world.runners.items()
+        )
 
-    def _view(self, runner: RunnerRecord, waiting: int) -> RunnerView:
+    def _pid(self, runner: RunnerRecord) -> int | None:
         process = self._processes.get(runner.serial)
-        pid = None if process is None else process.pid
-        match runner:
-            case Loading(order=order):
-                return RunnerView(
-                    spec=order.spec, state=RunnerState.LOADING, waiting=waiting, slots=order.parallel
-                )
-            case Stopping(spec=spec, memory=memory):
-                return RunnerView(
-                    spec=spec,
-                    state=RunnerState.STOPPING,
-                    total_bytes=memory.total_bytes,
-                    vram_bytes=memory.vram_bytes,
-                    waiting=waiting,
-                    pid=pid,
-                )
-            case Ready():
-                idle_since = _now() if runner.leases else runner.last_used
-                return RunnerView(
-                    spec=runner.spec,
-                    state=RunnerState.DRAINING if runner.is_draining else RunnerState.READY,
-                    total_bytes=runner.memory.total_bytes,
-                    vram_bytes=runner.memory.vram_bytes,
-                    expires_ns=idle_since + runner.keep_alive_ns + _wall_clock_offset(),
-                    active=runner.leases,
-                    waiting=waiting,
-                    slots=runner.order.parallel,
-                    pid=pid,
-                    load_ns=runner.load_ns,
-                )
+        return None if process is None else process.pid
 
     def queue(self) -> QueueView:
         """Who waits."""
@@ -377,10 +355,6 @@ class Scheduler:
 
 def _now() -> int:
     return time.monotonic_ns()
-
-
-def _wall_clock_offset() -> int:
-    return time.time_ns() - time.monotonic_ns()
 
 
 def _size(path: Path) -> int:

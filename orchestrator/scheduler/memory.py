@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from orchestrator.domain.devices import Device
 from orchestrator.domain.loads import LoadSpec, ModelFiles
+from orchestrator.runners.llama.launch import BATCH_SURCHARGES
+from orchestrator.units import GIB
 
 logger = logging.getLogger(__name__)
 
-MIB = 2**20
-GIB = 2**30
 
 _KV_BYTES = {
     "f32": 4.0,
@@ -75,14 +75,12 @@ def kv_bytes(spec: LoadSpec, *, slots: int, kv_type: str = "") -> int:
 
 def total_context(spec: LoadSpec, *, slots: int) -> int:
     """Tokens of context over all slots, each within what the model was trained for."""
-    trained = spec.files.facts.trained_context
-    window = min(spec.options.num_ctx, trained) if trained > 0 else spec.options.num_ctx
-    return window * slots
+    return spec.window * slots
 
 
 def batch_surcharge(batch: int) -> int:
     """What large batches need beyond the prediction, for models that generate."""
-    return 2 * GIB if batch >= 2048 else 768 * MIB if batch >= 1024 else 0
+    return next((extra for least, extra in BATCH_SURCHARGES.items() if batch >= least), 0)
 
 
 def slots_of(files: ModelFiles, wanted: int) -> int:

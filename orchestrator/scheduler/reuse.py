@@ -35,7 +35,7 @@ def same_wish(one: LoadSpec, other: LoadSpec) -> bool:
         _same_process(one, other)
         and one.ctx_auto == other.ctx_auto
         and one.batch_auto == other.batch_auto
-        and (one.ctx_auto or _window(one) == _window(other))
+        and (one.ctx_auto or one.window == other.window)
         and all(getattr(one.options, name) == getattr(other.options, name) for name in _WISHES)
     )
 
@@ -58,7 +58,7 @@ def _options_suit(wanted: LoadSpec, loaded: LoadSpec, mmap_auto: bool) -> bool:
     wish, fact = wanted.options, loaded.options
     both_ctx_auto = wanted.ctx_auto and loaded.ctx_auto
     return (
-        (both_ctx_auto or _window(wanted) <= fact.num_ctx)
+        (both_ctx_auto or wanted.window <= fact.num_ctx)
         and _batch_suits(wanted, loaded)
         and (wish.num_gpu < 0 or wish.num_gpu == fact.num_gpu)
         and wish.main_gpu == fact.main_gpu
@@ -74,9 +74,3 @@ def _batch_suits(wanted: LoadSpec, loaded: LoadSpec) -> bool:
     if "embedding" in wanted.files.capabilities:
         return wish <= fact
     return wish == fact or (wanted.batch_auto and loaded.batch_auto)
-
-
-def _window(spec: LoadSpec) -> int:
-    """The window asked for, within what the model was trained for."""
-    trained = spec.files.facts.trained_context
-    return min(spec.options.num_ctx, trained) if trained > 0 else spec.options.num_ctx

@@ -89,13 +89,13 @@ class Step:
 
     # requests
 
-    def lend(self, runner: Ready, request: Request) -> Ready:
+    def lend(self, runner: Ready, request: Request) -> None:
         """Give ``request`` a lease. The caller takes it off the queue."""
         keep_alive = runner.keep_alive_ns if request.keep_alive_ns is None else request.keep_alive_ns
-        lent = replace(runner, leases=runner.leases + 1, keep_alive_ns=keep_alive, last_used=self.now)
-        self.runners[runner.key] = lent
+        self.runners[runner.key] = replace(
+            runner, leases=runner.leases + 1, keep_alive_ns=keep_alive, last_used=self.now
+        )
         self._effects.append(Grant(request.id, runner.key, runner.serial))
-        return lent
 
     def fail(self, request: Request, error: OrchestratorError) -> None:
         """Send ``request`` away, whether or not it was in the queue."""

@@ -173,16 +173,6 @@ class World:
     """Of the latest start."""
     closed: bool = False
 
-    @property
-    def limit(self) -> int | None:
-        """How many models may be loaded; ``None`` until the first measurement."""
-        return None if self.gpus is None else self.settings.limit(self.gpus)
-
-    @property
-    def loading(self) -> Loading | None:
-        """The runner that is starting, if one is."""
-        return next((runner for runner in self.runners.values() if isinstance(runner, Loading)), None)
-
 
 def next_deadline(world: World, now: int) -> int | None:
     """When ``decide`` wants to be called with ``Ticked`` if nothing else happens; ``None`` is never.

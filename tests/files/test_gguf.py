@@ -107,8 +107,7 @@ def test_tensors_have_shapes_types_sizes_and_places(path: Path) -> None:
     assert header.size_bytes == len(content) == start + 448
     assert header.parameter_count == 96 + 512 + 5 + 1 + 16
     assert header.parameter_size == "630"
-    blocks = header.tensors_by_block()
-    assert {block: len(members) for block, members in blocks.items()} == {None: 2, 0: 1, 1: 2}
+    assert [tensor.block for tensor in header.tensors] == [None, 0, 1, 1, None]
     assert header.bytes_of("blk.1.") == 22
     assert header.bytes_of(("token", "blk.0")) == 342
 

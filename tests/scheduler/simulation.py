@@ -310,7 +310,8 @@ class Simulation:
 
     def _check(self) -> None:
         world = self.world
-        assert world.limit is None or len(world.runners) <= world.limit, "too many models"
+        if world.gpus is not None:
+            assert len(world.runners) <= world.settings.limit(world.gpus), "too many models"
         assert sum(isinstance(runner, Loading) for runner in world.runners.values()) <= 1
         waiting = {request.id for request in world.queue}
         assert len(waiting) == len(world.queue)

@@ -166,17 +166,17 @@ async def test_unload_lets_a_busy_runner_finish_and_shows_it_draining() -> None:
     async with house() as here:
         client, _ = here.client(RED)
         await client.got.wait()
-        assert await here.scheduler.unload(RED.files.key)
+        assert here.scheduler.unload(RED.files.key)
         assert here.states() == {"red": RunnerState.DRAINING}
         client.done.set()
         await here.left()
-        assert not await here.scheduler.unload(BLUE.files.key)
+        assert not here.scheduler.unload(BLUE.files.key)
 
 
 async def test_a_deleted_model_leaves_memory() -> None:
     async with house() as here:
         await here.use(RED)
-        here.scheduler.forget(RED.files.key)
+        here.scheduler.unload(RED.files.key)
         await settled()
         assert here.engine.alive == []
 

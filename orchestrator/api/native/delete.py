@@ -57,4 +57,4 @@ def _end_runner(scheduler: Scheduler, name: ModelName) -> None:
     """End the runner that was loaded under this name; another model of the same weights keeps its own."""
     for view in scheduler.loaded():
         if ModelName.parse(view.files.name).same_as(name):
-            scheduler.forget(view.files.key)
+            scheduler.unload(view.files.key)

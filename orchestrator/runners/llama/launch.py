@@ -18,11 +18,10 @@ from orchestrator.process.address import Address, UnixAddress
 from orchestrator.runners.base import LoadOrder
 from orchestrator.runners.engines import EngineInfo
 from orchestrator.runners.llama.visibility import visibility
+from orchestrator.units import GIB, MIB
 
 logger = logging.getLogger(__name__)
 
-_GIB = 1 << 30
-_MIB = 1 << 20
 _GB = 10**9
 
 _OWN_FILE_PROJECTORS = {
@@ -44,7 +43,8 @@ _CONTRACT_BREAKERS = (
     "LLAMA_API_KEY",
 )
 """Variables of the user that would make an engine listen or speak otherwise than we expect."""
-_BATCH_SURCHARGES = {2048: 2 * _GIB, 1024: 768 * _MIB}
+BATCH_SURCHARGES = {2048: 2 * GIB, 1024: 768 * MIB}
+"""Bytes that batches of at least so many tokens need beyond the prediction; the largest first."""
 _BATCH_SHARES = {2048: 60, 1024: 75}
 """Per cent of the available memory that the prediction may take for a batch of that size."""
 _PROMPT_CACHE_MAX_MIB = 8192
@@ -217,8 +217,7 @@ class _Plan:
     @property
     def _context(self) -> int:
         """Tokens of all slots together."""
-        num_ctx, trained = self.spec.options.num_ctx, self.facts.trained_context
-        return (min(num_ctx, trained) if trained else num_ctx) * self.order.parallel
+        return self.spec.window * self.order.parallel
 
     def _batch(self) -> int:
         requested = self.spec.options.num_batch
@@ -228,7 +227,7 @@ class _Plan:
             return requested
         cuda = [device for device in self.order.devices if device.library == "CUDA"]
         if self.flash_attention == "off" and cuda:
-            tight = any(0 < _free(device) <= 8 * _GIB for device in cuda)
+            tight = any(0 < _free(device) <= 8 * GIB for device in cuda)
             return 256 if self._context > 4096 and tight else 512
         start = 2048 if self._context > 32768 else 1024 if self._context > 4096 else 512
         return next((size for size in (2048, 1024) if size <= start and self._has_room_for_batch(size)), 512)
@@ -241,7 +240,7 @@ class _Plan:
         return (
             predicted <= usable
             and predicted <= available * _BATCH_SHARES[size] // 100
-            and _BATCH_SURCHARGES[size] <= usable - predicted
+            and BATCH_SURCHARGES[size] <= usable - predicted
         )
 
     def _cache_type(self) -> str:
@@ -302,7 +301,7 @@ class _Plan:
             return 0
         if self.settings.prompt_cache_mib is not None or self.order.memory is None:
             return self.settings.prompt_cache_mib
-        return min(_PROMPT_CACHE_MAX_MIB, self.order.memory.total_bytes // 8 // _MIB)
+        return min(_PROMPT_CACHE_MAX_MIB, self.order.memory.total_bytes // 8 // MIB)
 
     def _environment(self, marker: str) -> dict[str, str]:
         inherited = self.settings.environ
@@ -396,7 +395,7 @@ def _projector_fits_gpu(order: LoadOrder) -> bool:
     size = facts.projector_bytes if order.spec.files.projectors else facts.embedded_projector_bytes
     if 0 <= num_gpu < facts.block_count + 1:
         return False
-    return not any(0 < _free(device) < size + _GIB for device in order.devices)
+    return not any(0 < _free(device) < size + GIB for device in order.devices)
 
 
 def _draft_type(facts: ModelFacts, *, has_draft: bool) -> str:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.runners.base import MemoryUse
 from orchestrator.runners.out_of_memory import is_fatal, is_quoted, says_out_of_memory
+from orchestrator.units import MIB
 
-_MIB = 1 << 20
 _ERRORS_LIMIT_BYTES = 8 * 1024
 
 _PREFIX = re.compile(r"(?:\d+\.\d\d\.\d{3}\.\d{3} )?[DIWE] ")
@@ -112,7 +112,7 @@ class SizeLines:
             self._read_buffer(line)
         elif "MiB free" in line:
             if match := _FREE.search(line):
-                self.free_at_load[match[1]] = int(match[2]) * _MIB
+                self.free_at_load[match[1]] = int(match[2]) * MIB
         elif match := _OFFLOADED.search(line):
             self.offloaded_layers, self.layers = int(match[1]), int(match[2])
         elif match := _OVERFLOWING.search(line):
@@ -120,7 +120,7 @@ class SizeLines:
         elif match := _PROJECTOR_DEVICE.search(line):
             self._projector_device = match[1]
         elif match := _PROJECTOR_SIZE.search(line):
-            self.buffers["projector", self._projector_device, "model"] = int(float(match[1]) * _MIB)
+            self.buffers["projector", self._projector_device, "model"] = int(float(match[1]) * MIB)
         elif match := _SLOTS.search(line):
             self.slots, self.context_per_slot = int(match[1]), int(match[2])
         elif _DRAFT in line:
@@ -131,7 +131,7 @@ class SizeLines:
             component, buffer, kind, size = match.groups()
             if self._is_draft:
                 component = f"draft {component}"
-            self.buffers[component, buffer, kind] = int(float(size) * _MIB)
+            self.buffers[component, buffer, kind] = int(float(size) * MIB)
 
     def memory_use(self, file_size_bytes: int) -> MemoryUse:
         """What the runner occupies; without a single size in the log, what its file does."""
