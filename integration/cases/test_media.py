@@ -7,6 +7,7 @@ import struct
 import zlib
 from typing import Any
 
+import httpx
 import pytest
 
 from integration.cases.place import PLAIN, Place
@@ -84,3 +85,25 @@ def test_what_is_no_image_is_refused_by_what_it_is(
 def test_what_is_no_base64_is_refused(here: Place, seer: str, image: Any) -> None:
     body = {"model": seer, "messages": [{"role": "user", "content": "x", "images": [image]}], "stream": False}
     assert post(here.server, "/api/chat", body).status in ((200, 400) if image is None else (400,))
+
+
+@pytest.mark.parametrize("model", ["plain", "seer"])
+@pytest.mark.parametrize(
+    ("data", "name"), [(b"notes, saved as a.wav", "plain text"), (b"%PDF-1.7\n", "a file of type")]
+)
+def test_a_file_that_is_no_recording_is_told_by_what_it_is(
+    here: Place, seer: str, model: str, data: bytes, name: str
+) -> None:
+    here.model("plain", template=PLAIN)
+    refusal = {"status": 400, "json": {"error": {"code": 400, "message": "Multimodal data provided, but …"}}}
+    here.script(answers={"/completion": [refusal], "/v1/chat/completions": [refusal]})
+    answer = httpx.post(
+        f"http://{here.server.address}/v1/audio/transcriptions",
+        data={"model": model},
+        files={"file": ("a.wav", data)},
+        timeout=60,
+    )
+    assert answer.status_code == 400
+    message = answer.json()["error"]["message"]
+    assert message.startswith(name)
+    assert message.endswith(" is not a recording; send WAV or MP3")

@@ -41,6 +41,7 @@ _DECODED = (
     *(b"fLaC", b"OggS"),
 )
 """First bytes of images and recordings, beside those of ``Kind``, that engines decode."""
+_SOUNDS = (b"fLaC", b"OggS", b"\x1aE\xdf\xa3")
 _CONTAINERS = (b"RIFF", b"\x1aE\xdf\xa3")
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
@@ -57,7 +58,7 @@ class UnknownMedia(BadRequest):
     """An attachment that is neither image nor recording."""
 
     def __init__(self, data: bytes) -> None:
-        super().__init__(f"{_described(data)} is not an image; {_TAKEN}")
+        super().__init__(f"{described(data)} is not an image; {_TAKEN}")
 
 
 def kind_of(data: bytes) -> Kind:
@@ -83,6 +84,11 @@ def check_usable(data: bytes) -> Kind:
     return kind
 
 
+def is_recording(data: bytes) -> bool:
+    """Whether ``data`` may be sound: a format of recordings, or a container that can hold one."""
+    return kind_of(data) in (Kind.WAV, Kind.MP3) or data.startswith(_SOUNDS) or data[4:8] == b"ftyp"
+
+
 def check_known(data: bytes) -> None:
     """Raises ``UnknownMedia`` for what no engine could make anything of (cases B149, B150)."""
     if kind_of(data) is Kind.OTHER and not (
@@ -91,7 +97,8 @@ def check_known(data: bytes) -> None:
         raise UnknownMedia(data)
 
 
-def _described(data: bytes) -> str:
+def described(data: bytes) -> str:
+    """``data`` in words."""
     if not data:
         return "an empty file"
     import filetype  # many small modules, not needed for images

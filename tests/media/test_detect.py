@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.media.detect import Kind, UnknownMedia, UnsupportedMedia, check_known, check_usable, kind_of
+from orchestrator.media.detect import (
+    Kind,
+    UnknownMedia,
+    UnsupportedMedia,
+    check_known,
+    check_usable,
+    is_recording,
+    kind_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,3 +85,22 @@ def test_what_is_no_image_at_all_is_refused_by_what_it_is(data: bytes, name: str
 )
 def test_images_and_recordings_are_known(data: bytes) -> None:
     check_known(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "may_be"),
+    [
+        (b"RIFF\x24\0\0\0WAVEfmt ", True),
+        (b"ID3\x03", True),
+        (b"fLaC\0", True),
+        (b"OggS\0", True),
+        (b"\0\0\0\x18ftypM4A \0\0", True),
+        (b"\x1aE\xdf\xa3", True),
+        (b"\x89PNG\r\n\x1a\n", False),
+        (b"%PDF-1.7", False),
+        (b"hello", False),
+        (b"", False),
+    ],
+)
+def test_what_may_be_sound_is_told_by_its_first_bytes(data: bytes, may_be: bool) -> None:
+    assert is_recording(data) is may_be

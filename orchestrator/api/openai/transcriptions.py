@@ -16,11 +16,12 @@ from orchestrator.api.streams import gathered
 from orchestrator.domain.chunks import folded
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.white_space import trim
-from orchestrator.errors import BadRequest
+from orchestrator.errors import BadRequest, EngineRefused
 from orchestrator.inference.chat import chat
 from orchestrator.inference.errors import ModelRequired
 from orchestrator.inference.reply import Generation
 from orchestrator.inference.service import Inference
+from orchestrator.media.detect import UnknownMedia, UnsupportedMedia, described, is_recording
 from orchestrator.wire import openai as wire
 
 _TASK = (
@@ -59,7 +60,12 @@ def routes(state: AppState) -> Iterable[Route]:
     async def post(request: web.Request) -> web.StreamResponse:
         recording = await _read(request)
         request[ERROR_TYPE] = PLAIN_JSON
-        text = await _transcribed(state.inference, to_chat(recording))
+        try:
+            text = await _transcribed(state.inference, to_chat(recording))
+        except (EngineRefused, UnknownMedia, UnsupportedMedia) as error:
+            if is_recording(recording.audio):
+                raise
+            raise InvalidFile(f"{described(recording.audio)} is not a recording; send WAV or MP3") from error
         if recording.response_format == "text":
             return text_reply(text)
         return json_reply(wire.Transcription(text=text), content_type=PLAIN_JSON)
