@@ -54,7 +54,7 @@ from orchestrator.create.quantizer import (
     written_by,
 )
 from orchestrator.create.rewrite import GgufFile, whole, with_tensors
-from orchestrator.create.texts import TEMPLATE_TYPES, layer_status, parameters_part, replaced, text_part
+from orchestrator.create.texts import layer_status, parameters_part, replaced, text_part
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
@@ -67,6 +67,7 @@ from orchestrator.store.layout import CONVERSION_PREFIX, make_directory
 from orchestrator.store.manifests import StoredManifest
 from orchestrator.store.messages import messages_json
 from orchestrator.store.models import ModelStore
+from orchestrator.store.reading import TEMPLATE_TYPES
 from orchestrator.store.wire import Layer, Manifest, MediaType, ModelConfig
 from orchestrator.templates.errors import TemplateSyntaxError
 from orchestrator.templates.gotemplate import GoTemplate
@@ -130,7 +131,7 @@ class _Build:
     def steps(self) -> Steps:
         with ExitStack() as temporaries:
             yield from self._take_base(temporaries)
-            yield from self._take_adapters(temporaries)
+            yield from self._take_adapters()
             yield from self._take_drafts()
             self._check()
             for index in range(len(self._parts)):
@@ -179,7 +180,7 @@ class _Build:
             raise CreateRefused("only one adapter is currently supported")
         self._parts += parts_of(uploads)
 
-    def _take_adapters(self, temporaries: ExitStack) -> Steps:
+    def _take_adapters(self) -> Steps:
         files = self._plan.adapters
         if files is None:
             return

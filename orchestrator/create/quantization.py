@@ -14,7 +14,7 @@ from orchestrator.create.errors import CreateFailed, QuantizerUnavailable
 from orchestrator.create.parts import TOLD_BYTES, VALIDATING, VERIFYING, Part, Rewriting, is_multimodal
 from orchestrator.create.plan import CreatePlan
 from orchestrator.create.quantizer import Quantizer, QuantizerRun
-from orchestrator.create.rewrite import GgufFile, can_be_rewritten, normal_form
+from orchestrator.create.rewrite import GgufFile, can_be_rewritten, normal_form, packed_bytes
 from orchestrator.files.ggml import FILE_TYPE_NAMES, TENSOR_TYPES
 from orchestrator.files.gguf import GgufHeader, TensorInfo
 from orchestrator.store.wire import MediaType
@@ -62,7 +62,6 @@ _LAST_RESORT = "F16"
 
 _FILE_TYPES = {"F32": 0} | {name: code for code, name in FILE_TYPE_NAMES.items()}
 _BLOCK_SIZES = {stored.name: stored.block_size for stored in TENSOR_TYPES.values()}
-_BLOCK_BYTES = {stored.name: stored.block_bytes for stored in TENSOR_TYPES.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def by_program(
 def least_bytes(part: Part, quantization: Quantization | None) -> int:
     """The room that the tensors of a model take at least when it has been written anew."""
     return sum(
-        _packed_bytes(tensor, quantization.stored_type(tensor)) if quantization else tensor.size_bytes
+        packed_bytes(quantization.stored_type(tensor), tensor.elements) if quantization else tensor.size_bytes
         for file in part.files
         for tensor in file.header.tensors
     )
@@ -206,7 +205,3 @@ def _may_change(tensor: TensorInfo) -> bool:
         and not any(part in tensor.name for part in _KEPT_PARTS)
         and not is_multimodal(tensor)
     )
-
-
-def _packed_bytes(tensor: TensorInfo, kind: str) -> int:
-    return tensor.elements // _BLOCK_SIZES[kind] * _BLOCK_BYTES[kind]

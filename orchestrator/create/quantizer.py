@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
-import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from orchestrator.domain.progress import Progress
 from orchestrator.errors import reason_of
 from orchestrator.files.gguf import MalformedGguf
 from orchestrator.process.child import Child, child_process
+from orchestrator.process.libraries import library_path
 from orchestrator.runners.lifecycle import Stopped
 from orchestrator.store.errors import DiskFull, disk_error, free_bytes
 
@@ -40,7 +39,6 @@ _MARK = re.compile(r"\[\s*(\d+)/\s*(\d+)\]")
 _GRACE = timedelta(seconds=1)
 """It has nothing to save."""
 _VALIDATING = "failed to validate GGUF with llama-quantize without compatibility patches: "
-_LIBRARY_PATH = {"darwin": "DYLD_LIBRARY_PATH", "win32": "PATH"}.get(sys.platform, "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +53,7 @@ class Quantizer:
     def at(cls, program: Path, environ: Mapping[str, str]) -> Quantizer:
         """The program at a path, for an environment in which its libraries must be found."""
         library_dir = program.resolve().parent
-        folders = [str(library_dir), *environ.get(_LIBRARY_PATH, "").split(os.pathsep)]
-        search_path = os.pathsep.join(dict.fromkeys(filter(None, folders)))
-        return cls(program, library_dir, {**environ, _LIBRARY_PATH: search_path})
+        return cls(program, library_dir, {**environ, **library_path([str(library_dir)], environ)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

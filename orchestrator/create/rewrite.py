@@ -80,7 +80,7 @@ class RecodedTensor:
 
     @property
     def size_bytes(self) -> int:
-        return _packed_bytes(self.type, self.tensor.elements)
+        return packed_bytes(self.type, self.tensor.elements)
 
     def chunks(self) -> Iterator[bytes]:
         """The data, a few megabytes at a time. Raises ``StoreError`` and ``CreateFailed``."""
@@ -88,7 +88,7 @@ class RecodedTensor:
 
         source = self.tensor.type
         try:
-            for chunk in self.content.chunks(_packed_bytes(source, RECODED_ELEMENTS)):
+            for chunk in self.content.chunks(packed_bytes(source, RECODED_ELEMENTS)):
                 yield recoded(chunk, source, self.type)
         except CannotRecode as error:
             raise CreateFailed(f'tensor "{self.tensor.name}": {error}') from error
@@ -219,7 +219,8 @@ def _index_entry(tensor: TensorInfo, kind: str, offset: int) -> bytes:
     return _text(tensor.name) + shape + struct.pack("<IQ", _TYPE_CODES[kind], offset)
 
 
-def _packed_bytes(kind: str, elements: int) -> int:
+def packed_bytes(kind: str, elements: int) -> int:
+    """What so many numbers take in a file, as whole blocks of type ``kind``."""
     stored = TENSOR_TYPES[_TYPE_CODES[kind]]
     return elements // stored.block_size * stored.block_bytes
 

@@ -13,8 +13,6 @@ from orchestrator.store.blobs import BlobStore, StoredBlob
 from orchestrator.store.canonical import canonical_json, free_form
 from orchestrator.store.wire import Layer, MediaType
 
-TEMPLATE_TYPES = (MediaType.TEMPLATE, MediaType.PROMPT)
-
 
 def layer_status(blob: StoredBlob) -> str:
     """How a layer is told of."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from orchestrator.discovery.device_list import parse_device_list
 from orchestrator.discovery.filters import allowed, numbered, one_variant_each, parse_architectures, supported
 from orchestrator.domain.devices import Device
+from orchestrator.process.libraries import library_path
 
 logger = logging.getLogger(__name__)
 
@@ -133,8 +134,7 @@ class DeviceProbe:
     def _environment(self, variant: Path | None) -> dict[str, str]:
         env = dict(self.engine.environ)
         if folders := self._folders(variant):
-            inherited = env.get("LD_LIBRARY_PATH", "").split(":")
-            env["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(filter(None, (*folders, *inherited))))
+            env |= library_path(folders, env)
         if variant is not None:
             env["GGML_BACKEND_PATH"] = str(self.engine.backends[variant])
         return env

@@ -97,10 +97,7 @@ async def embed(channel: Channel, body: Body) -> Embedding:
     """The vector of one text. An answer that holds none is told as a refusal (400), as Ollama does."""
     status, raw = await _call(channel, "/v1/embeddings", body, failing="do embedding request")
     if status >= 400:
-        message = _inner_message(raw)
-        if any(words in message for words in _TOO_LONG):
-            raise EngineRefused("the input length exceeds the context length", status=400)
-        raise EngineRefused(message, status=status)
+        raise _refusal(status, raw, too_long="the input length exceeds the context length")
     try:
         return read_embedding(orjson.loads(raw))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -129,10 +126,7 @@ async def rerank(channel: Channel, body: Body) -> Ranking:
     """The scores of the documents in ``body``."""
     status, raw = await _call(channel, "/v1/rerank", body, failing="do rerank request")
     if status >= 400:
-        message = _inner_message(raw)
-        if any(words in message for words in _TOO_LONG):
-            raise EngineRefused("query and document together exceed the context length", status=400)
-        raise EngineRefused(message, status=status)
+        raise _refusal(status, raw, too_long="query and document together exceed the context length")
     try:
         document = _object(raw)
         scores = {entry["index"]: float(entry["relevance_score"]) for entry in document["results"]}
@@ -176,6 +170,14 @@ def _object(raw: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ValueError("an object was expected")
     return document
+
+
+def _refusal(status: int, raw: bytes, *, too_long: str) -> EngineRefused:
+    """What an error answer is told as; ``too_long`` is said of a text that the model cannot take whole."""
+    message = _inner_message(raw)
+    if any(words in message for words in _TOO_LONG):
+        return EngineRefused(too_long, status=400)
+    return EngineRefused(message, status=status)
 
 
 def _inner_message(raw: bytes) -> str:

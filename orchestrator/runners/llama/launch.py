@@ -15,6 +15,7 @@ from orchestrator.domain.devices import Device
 from orchestrator.domain.loads import LoadSpec, ModelFacts
 from orchestrator.domain.options import Options
 from orchestrator.process.address import Address, UnixAddress
+from orchestrator.process.libraries import library_path
 from orchestrator.runners.base import LoadOrder
 from orchestrator.runners.engines import EngineInfo
 from orchestrator.runners.llama.visibility import visibility
@@ -307,11 +308,8 @@ class _Plan:
         inherited = self.settings.environ
         env = {name: value for name, value in inherited.items() if not name.startswith(_CONTRACT_BREAKERS)}
         if self.engine.library_dir is not None:
-            name = _LIBRARY_PATH.get(sys.platform, "LD_LIBRARY_PATH")
-            folders = [str(self.engine.library_dir)]
-            folders += [folder for device in self.order.devices for folder in device.library_path]
-            folders += inherited.get(name, "").split(_PATH_SEPARATOR)
-            env[name] = _PATH_SEPARATOR.join(dict.fromkeys(filter(None, folders)))
+            of_devices = (folder for device in self.order.devices for folder in device.library_path)
+            env |= library_path((str(self.engine.library_dir), *of_devices), inherited)
         if backend := self._backend():
             env["GGML_BACKEND_PATH"] = str(backend)
         env |= visibility(self.order.devices, inherited)
@@ -323,10 +321,6 @@ class _Plan:
         return next(
             (self.engine.backends[folder] for folder in folders if folder in self.engine.backends), None
         )
-
-
-_LIBRARY_PATH = {"darwin": "DYLD_LIBRARY_PATH", "win32": "PATH"}
-_PATH_SEPARATOR = ";" if sys.platform == "win32" else ":"
 
 
 def _listening(address: Address) -> tuple[str, ...]:
