@@ -128,16 +128,16 @@ class Import:
             told += self._take(event)
         return told
 
-    def finish(self) -> Sequence[ModelName]:
-        """There is no more: put the models in their places, and say which.
-
-        Raises ``ArchiveRefused`` when something is missing, and then nothing has changed.
-        """
+    def check(self) -> None:
+        """There is no more. Raises ``ArchiveRefused`` when something is missing; nothing has changed then."""
         self._reader.close()
         if not self._manifests:
             raise ArchiveRefused("there is no model in it")
         for name, content in self._manifests.items():
             self._check(name, content)
+
+    def finish(self) -> Sequence[ModelName]:
+        """Put the models, which have been checked, in their places, and say which."""
         names = [self._store.manifests.canonical(name) for name in self._manifests]
         for name, content in self._manifests.items():
             self._store.install_now(name, content)

@@ -108,6 +108,8 @@ class TarReader:
         """There is no more. Raises ``ArchiveRefused`` when the archive has not come to its end."""
         if not self._started and not self._buffer:
             raise ArchiveRefused("it is empty")
+        if not self._started:
+            raise ArchiveRefused("it is no tar archive")
         if not self._ended:
             raise ArchiveRefused("it is cut off, the end is missing")
 

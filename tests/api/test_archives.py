@@ -75,11 +75,19 @@ async def test_what_is_no_archive_is_refused(client: Client, state: AppState) ->
     assert not await asyncio.to_thread(files_of, state)
 
 
+@pytest.mark.parametrize("content", [b"", b"junk", b"junk" * 200])
+async def test_what_is_refused_is_told_nothing_of_before(client: Client, content: bytes) -> None:
+    status, told = await taken(client, content)
+    reason = "it is no tar archive" if content else "it is empty"
+    assert (status, told) == (400, [{"error": f"the archive is refused: {reason}"}])
+
+
 async def test_an_archive_that_is_cut_off_leaves_nothing(
     client: Client, state: AppState, archive: bytes
 ) -> None:
     _, told = await taken(client, archive[: len(archive) // 2])
     assert told[-1] == {"error": "the archive is refused: it is cut off, the end is missing"}
+    assert {"status": "writing manifest"} not in told
     assert not await asyncio.to_thread(files_of, state)
 
 

@@ -49,6 +49,7 @@ def taken(store: ModelStore, content: bytes, *, piece_bytes: int = 10_000) -> li
     try:
         for start in range(0, len(content), piece_bytes):
             taking.feed(content[start : start + piece_bytes])
+        taking.check()
         return list(taking.finish())
     finally:
         taking.close()

@@ -84,6 +84,7 @@ async def _imported(request: web.Request, state: AppState) -> Steps:
                         pending.clear()
                 for step in await to_the_end(asyncio.to_thread(taking.feed, bytes(pending))):
                     yield step
+                await to_the_end(asyncio.to_thread(taking.check))
                 yield Progress("writing manifest")
                 names = await to_the_end(asyncio.to_thread(taking.finish))
             except OrchestratorError:
