@@ -1,6 +1,10 @@
 find_package(CUDAToolkit QUIET)
 
-orch_need("nvcc" CUDAToolkit_FOUND)
+orch_need("nvcc" CUDAToolkit_NVCC_EXECUTABLE)
+if(CUDAToolkit_NVCC_EXECUTABLE)
+  orch_need("the CUDA runtime" CUDA_CUDART)
+endif()
 if(CUDAToolkit_FOUND)
   orch_need("cuBLAS" TARGET CUDA::cublas)
+  orch_need("libcuda of the driver, or its stub" TARGET CUDA::cuda_driver)
 endif()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import tempfile
 import time
@@ -29,6 +30,7 @@ from orchestrator.runners.llama.launch import EngineSettings
 
 _LOAD_PATIENCE = timedelta(seconds=60)
 _CONTEXT = 256
+_LOADED_FOR_CPU = re.compile(r"loaded CPU backend from (.*\S)")
 _TOKENS = 4
 
 
@@ -53,6 +55,8 @@ class Examination:
     trial: Trial | None
     problem: str = ""
     """Why there is no trial."""
+    processor: Path | None = None
+    """The library it chose for this processor; ``None`` if there was nothing to choose."""
 
     @property
     def serves(self) -> bool:
@@ -70,6 +74,7 @@ def examine(engine: EngineInfo, environ: Mapping[str, str]) -> Examination:
         engine=engine,
         version=version_of(engine, environ),
         devices=_devices(engine, environ),
+        processor=_processor(engine, environ),
         quantizer=find_quantizer(engine),
         trial=trial,
         problem=problem,
@@ -97,6 +102,16 @@ def _devices(engine: EngineInfo, environ: Mapping[str, str]) -> tuple[Device, ..
         environ=environ,
     )
     return DeviceProbe(probed, integrated=True).devices()
+
+
+def _processor(engine: EngineInfo, environ: Mapping[str, str]) -> Path | None:
+    """It says so when it looks for devices."""
+    try:
+        words = words_of(engine, environ, "--list-devices")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = _LOADED_FOR_CPU.search(words)
+    return Path(match[1]) if match else None
 
 
 def _try(engine: EngineInfo, environ: Mapping[str, str]) -> Trial:

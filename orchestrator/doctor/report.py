@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from orchestrator.doctor.examination import Examination
 from orchestrator.domain.devices import Device
@@ -24,6 +26,8 @@ def _facts(found: Examination) -> Iterator[tuple[str, str]]:
         yield "libraries", str(engine.library_dir)
     if engine.patches:
         yield "patches", ", ".join(sorted(engine.patches))
+    if found.processor is not None:
+        yield "processor", _processor(found.processor)
     if engine.backends:
         yield "variants", ", ".join(folder.name for folder in engine.backends)
     yield "schemas", "read by the engine" if engine.reads_schemas else "given to it as grammars"
@@ -38,6 +42,13 @@ def _facts(found: Examination) -> Iterator[tuple[str, str]]:
         )
     else:
         yield "trial", f"FAILED: {found.problem}"
+
+
+def _processor(library: Path) -> str:
+    """What a ``libggml-cpu-haswell.so`` is for, and how many there were to choose from."""
+    name = re.sub(r"^(lib)?ggml-cpu-", "", library.stem)
+    others = [*library.parent.glob("libggml-cpu-*.so"), *library.parent.glob("ggml-cpu-*.dll")]
+    return f"{name}, chosen of {len(others)}"
 
 
 def _device(device: Device) -> str:

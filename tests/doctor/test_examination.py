@@ -33,6 +33,18 @@ def test_a_version_is_the_line_that_names_it(tmp_path: Path) -> None:
     assert version_of(native_engine(script(tmp_path, "exit 1")), {}) == ""
 
 
+def test_the_library_that_was_chosen_for_the_processor_is_told(tmp_path: Path) -> None:
+    chosen = tmp_path / "libggml-cpu-haswell.so"
+    for name in (chosen.name, "libggml-cpu-x64.so", "libggml-base.so"):
+        (tmp_path / name).touch()
+    engine = native_engine(
+        script(tmp_path, f"echo 'load_backend: loaded CPU backend from {chosen}' >&2; exit 1")
+    )
+    found = examine(engine, {})
+    assert found.processor == chosen
+    assert "processor  haswell, chosen of 2\n" in report(found)
+
+
 def test_a_report_has_a_line_for_each_fact(tmp_path: Path) -> None:
     engine = replace(
         native_engine(script(tmp_path, "exit 0")),
