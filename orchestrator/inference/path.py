@@ -100,6 +100,6 @@ def _renderer_name(model: Model) -> str:
     config = model.config
     if config.renderer != _SIZED:
         return config.renderer
-    from orchestrator.renderers import gemma4  # families are imported when they are used
+    from orchestrator.renderers.gemma4_sizes import variant  # families are imported when they are used
 
-    return gemma4.variant(model.name.short, model.name.full, config.model_type)
+    return variant(model.name.short, model.name.full, config.model_type)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.domain.chunks import ToolCall
-from orchestrator.parsers.gemma4_arguments import read_arguments, repaired_arguments
+from orchestrator.parsers.gemma4_arguments import DELIMITER, read_arguments, repaired_arguments
 from orchestrator.parsers.output import Sink
 from orchestrator.parsers.scripted import Script, ScriptedParser
 from orchestrator.parsers.steps import Flow, Opening, SkipBlank
@@ -17,7 +17,6 @@ from orchestrator.parsers.text import Tags, trim
 CHANNEL, CHANNEL_CLOSE = "<|channel>", "<channel|>"
 TOOL_OPEN, TOOL_CLOSE = "<|tool_call>", "<tool_call|>"
 TOOL_RESPONSE = "<|tool_response>"
-DELIMITER = '<|"|>'
 CHANNEL_NAME = "thought\n"
 CALL = "call:"
 

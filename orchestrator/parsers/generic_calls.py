@@ -30,8 +30,8 @@ def _calls_in(found: Mapping[str, Any], tools: DeclaredTools) -> Iterator[ToolCa
     named = next((member for member in NAME_MEMBERS if member in found), None)
     if named is not None:
         name, arguments = found[named], argument_object(_arguments(found))
-        known = isinstance(name, str) and name in tools and arguments is not None
-        yield ToolCall(name, arguments) if known and arguments is not None else None
+        is_known = isinstance(name, str) and name in tools
+        yield ToolCall(name, arguments) if is_known and arguments is not None else None
         return
     keyed = [name for name in found if name in tools]
     for name in keyed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.domain.chunks import ToolCall
-from orchestrator.parsers.glm_elements import read_elements, repaired
+from orchestrator.parsers.glm_elements import ELEMENT_TAGS, read_elements, repaired
 from orchestrator.parsers.scripted import Script, ScriptedParser
 from orchestrator.parsers.steps import SkipBlank
 from orchestrator.parsers.text import Tags
@@ -16,7 +16,6 @@ from orchestrator.parsers.values import typed, unframed
 
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 TOOL_OPEN, TOOL_CLOSE = "<tool_call>", "</tool_call>"
-ELEMENT_TAGS = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
 
 _THOUGHT_END = Tags(THINK_CLOSE)
 _CLOSE = Tags(TOOL_CLOSE)

@@ -12,9 +12,10 @@ from orchestrator.parsers.text import BLANK, trim
 
 KEY, KEY_CLOSE, VALUE, VALUE_CLOSE = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
 
-_CYCLE = (KEY, KEY_CLOSE, VALUE, VALUE_CLOSE)
+ELEMENT_TAGS = (KEY, KEY_CLOSE, VALUE, VALUE_CLOSE)
+"""In the order in which they come."""
 _PARTNER = {KEY: KEY_CLOSE, VALUE: VALUE_CLOSE}
-_TAG = re.compile(f"({'|'.join(_CYCLE)})")
+_TAG = re.compile(f"({'|'.join(ELEMENT_TAGS)})")
 _FIRST_WORD = re.compile(rf"[^{BLANK}]*")
 
 
@@ -58,17 +59,17 @@ def repaired(text: str) -> str:
     name, before = _name_and_key(first, pieces[0])
     out, turn = [name], 0
     for tag, after in zip(pieces[::2], pieces[1::2], strict=True):
-        if _CYCLE[turn] != tag and _CYCLE[turn] in _PARTNER and trim(before):
-            out += _CYCLE[turn], before
+        if ELEMENT_TAGS[turn] != tag and ELEMENT_TAGS[turn] in _PARTNER and trim(before):
+            out += ELEMENT_TAGS[turn], before
             turn, before = turn + 1, ""
-        found = _CYCLE.index(tag)
+        found = ELEMENT_TAGS.index(tag)
         out += _with_text(_missing(turn, found), before)
         out.append(tag)
-        turn, before = (found + 1) % len(_CYCLE), after
-    if _CYCLE[turn] not in _PARTNER:
-        out += before, _CYCLE[turn]
-        turn = (turn + 1) % len(_CYCLE)
-    if _CYCLE[turn] == VALUE:
+        turn, before = (found + 1) % len(ELEMENT_TAGS), after
+    if ELEMENT_TAGS[turn] not in _PARTNER:
+        out += before, ELEMENT_TAGS[turn]
+        turn = (turn + 1) % len(ELEMENT_TAGS)
+    if ELEMENT_TAGS[turn] == VALUE:
         out += VALUE, VALUE_CLOSE
     return "".join(out)
 
@@ -85,7 +86,10 @@ def _name_and_key(text: str, tag: str) -> tuple[str, str]:
 
 def _missing(turn: int, found: int) -> list[str]:
     """The tags from the one whose turn it is up to the one that was found."""
-    return [_CYCLE[index % len(_CYCLE)] for index in range(turn, found + len(_CYCLE) * (found < turn))]
+    return [
+        ELEMENT_TAGS[index % len(ELEMENT_TAGS)]
+        for index in range(turn, found + len(ELEMENT_TAGS) * (found < turn))
+    ]
 
 
 def _with_text(tags: list[str], text: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.parsers.call_objects import call_of_object
+from orchestrator.parsers.glm_elements import KEY, KEY_CLOSE, VALUE, VALUE_CLOSE
 from orchestrator.parsers.json_steps import JsonObject
 from orchestrator.parsers.json_text import json_object
 from orchestrator.parsers.output import Sink
@@ -21,7 +22,6 @@ from orchestrator.parsers.values import typed, unframed
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 TOOL_OPEN, TOOL_CLOSE = "<tool_call>", "</tool_call>"
 USER_OPEN, USER_CLOSE = "<user>", "</user>"
-KEY, KEY_CLOSE, VALUE, VALUE_CLOSE = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
 BRACE = "{"
 
 _THOUGHT_END = Tags(THINK_CLOSE, TOOL_OPEN)

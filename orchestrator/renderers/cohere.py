@@ -13,7 +13,6 @@ from orchestrator.renderers.turns import role_at
 
 _TURN = "<|START_OF_TURN_TOKEN|>"
 _END = "<|END_OF_TURN_TOKEN|>"
-_BOTS = ("assistant", "chatbot")
 
 
 class CohereRenderer:

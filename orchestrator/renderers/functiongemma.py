@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.requests import Message
 from orchestrator.domain.think import Think
-from orchestrator.domain.tools import Parameters, Property, Tool
+from orchestrator.domain.tools import Property, Tool
 from orchestrator.domain.white_space import trim
 from orchestrator.renderers.gemma_values import Notation
 from orchestrator.renderers.turns import is_prefill, role_at
@@ -70,27 +70,15 @@ def _head(system: str, tools: Sequence[Tool]) -> str:
 
 def _declaration(tool: Tool) -> str:
     function = tool.function
-    parameters = _parameters(function.parameters)
+    parameters = _NOTATION.parameters(function.parameters, _properties)
     return (
         f"<start_function_declaration>declaration:{function.name}"
         f"{{description:{_NOTATION.text(function.description)}{parameters}}}<end_function_declaration>"
     )
 
 
-def _parameters(parameters: Parameters) -> str:
-    if parameters.properties is None and not parameters.type:
-        return ""
-    parts: list[str] = []
-    if parameters.properties:
-        listed = ",".join(
-            f"{name}:{{{_property(parameters.properties[name])}}}" for name in sorted(parameters.properties)
-        )
-        parts.append(f"properties:{{{listed}}}")
-    if parameters.required:
-        parts.append(f"required:{_NOTATION.texts(parameters.required)}")
-    if parameters.type:
-        parts.append(f"type:{_NOTATION.text(parameters.type.upper())}")
-    return f",parameters:{{{','.join(parts)}}}"
+def _properties(properties: Mapping[str, Property]) -> str:
+    return ",".join(f"{name}:{{{_property(properties[name])}}}" for name in sorted(properties))
 
 
 def _property(prop: Property) -> str:

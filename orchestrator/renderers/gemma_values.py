@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.domain import prompt_json
+from orchestrator.domain.tools import Parameters, Property
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,19 @@ class Notation:
     def members(self, values: Mapping[str, Any]) -> str:
         """Members of an object without the braces."""
         return ",".join(f"{name}:{self.value(values[name])}" for name in sorted(values))
+
+    def parameters(self, parameters: Parameters, write: Callable[[Mapping[str, Property]], str]) -> str:
+        """What declares the parameters of a function; ``write`` does so with their properties."""
+        if parameters.properties is None and not parameters.type:
+            return ""
+        parts: list[str] = []
+        if parameters.properties:
+            parts.append(f"properties:{{{write(parameters.properties)}}}")
+        if parameters.required:
+            parts.append(f"required:{self.texts(parameters.required)}")
+        if parameters.type:
+            parts.append(f"type:{self.text(parameters.type.upper())}")
+        return f",parameters:{{{','.join(parts)}}}"
 
     def texts(self, values: Any) -> str:
         """A list of strings."""

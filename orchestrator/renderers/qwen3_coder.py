@@ -10,7 +10,7 @@ from orchestrator.domain.requests import Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import Tool
 from orchestrator.renderers.turns import role_at
-from orchestrator.renderers.xml_calls import HOW_TO_CALL, call_text
+from orchestrator.renderers.xml_calls import HOW_TO_CALL, call_text, value_text
 
 _IDENTITY = "You are Qwen, a helpful AI assistant that can interact with a computer to solve tasks."
 
@@ -82,16 +82,10 @@ def _parameter(name: str, prop: Mapping[str, Any]) -> str:
 def _members(schema: Mapping[str, Any], leave_out: Iterable[str] = ()) -> str:
     """Members of a schema as tags, null left out."""
     return "".join(
-        f"\n<{key}>{_schema_value(value)}</{key}>"
+        f"\n<{key}>{value_text(value)}</{key}>"
         for key, value in schema.items()
         if key not in leave_out and value is not None
     )
-
-
-def _schema_value(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return prompt_json.compact(prompt_json.sorted_keys(value))
-    return prompt_json.scalar(value)
 
 
 def _answer(message: Message) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.renderers.gemma4 import variant
+from orchestrator.renderers.gemma4_sizes import variant
 
 
 @pytest.mark.parametrize(
