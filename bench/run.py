@@ -2,7 +2,8 @@
 
     .venv/bin/python -m bench.run [name …]
 
-Names: startup, version, relay, completions, messages, chats, latency, streams, cold. Without names, all.
+Names: startup, version, relay, completions, messages, chats, latency, streams, together, cold.
+Without names, all.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from bench.daemons import MODEL, ROOT, Address, Daemon, bare_engine, create, daemon, free_port, smollm2
+from tests.sample_models import gemma3
 
 Row = tuple[str, str, str]
 
@@ -180,6 +183,26 @@ def streams() -> Iterator[Row]:
             yield f"tokens/s of {count} stream(s) ÷ direct", f"{statistics.median(ratios):.3f}", goal
 
 
+def together() -> Iterator[Row]:
+    """Two models that work at once on the same cores, against one after the other."""
+    with daemon() as served:
+        ours, other = MODEL, "other"
+        create(served.address, smollm2(), ours, template=CHATML)
+        create(served.address, gemma3(), other, template=CHATML)
+
+        def work(model: str) -> None:
+            options = {"num_predict": 128, "temperature": 0, "seed": 1, "num_ctx": 2048}
+            served.address.post("/api/chat", {"model": model, "messages": _QUESTION, "options": options})
+
+        def both() -> None:
+            with ThreadPoolExecutor() as threads:
+                list(threads.map(work, (ours, other)))
+
+        both()  # loads them
+        ratios = [(_timed(lambda: work(ours)) + _timed(lambda: work(other))) / _timed(both) for _ in range(5)]
+        yield "two models one by one ÷ at once", f"{statistics.median(ratios):.2f}", "≥ 0.9"
+
+
 def cold() -> Iterator[Row]:
     weights = smollm2()
     bare, ours = [], []
@@ -209,7 +232,7 @@ def cold() -> Iterator[Row]:
 
 BENCHES: dict[str, Callable[[], Iterator[Row]]] = {
     bench.__name__: bench
-    for bench in (startup, version, relay, completions, messages, chats, latency, streams, cold)
+    for bench in (startup, version, relay, completions, messages, chats, latency, streams, together, cold)
 }
 
 
