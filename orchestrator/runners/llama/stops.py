@@ -7,6 +7,7 @@ or in part, it must not reach the client (case B087).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from orchestrator.parsers.text import Tags
 
@@ -17,7 +18,7 @@ class StopGuard:
     def __init__(self, stops: Sequence[str]) -> None:
         self.found = ""
         """The stop string that came."""
-        self._stops = Tags(*sorted(filter(None, stops), key=len, reverse=True))
+        self._stops = _tags(tuple(stops))
         self._stirs = self._stops.stirs
         self._held = ""
 
@@ -37,3 +38,9 @@ class StopGuard:
         """What was held back, unless it belongs to the stop string that ended the generation."""
         held, self._held = self._held, ""
         return "" if held and stopped_at.startswith(held) else held
+
+
+@lru_cache(maxsize=256)
+def _tags(stops: tuple[str, ...]) -> Tags:
+    """Longer ones are found first; most requests for a model have the same."""
+    return Tags(*sorted(filter(None, stops), key=len, reverse=True))
