@@ -141,10 +141,6 @@ _SERVE_VARIABLES = (
     "OLLAMA_LOAD_TIMEOUT",
 )
 
-_NONE, _ONE, _TWO = Count(0, 0), Count(1, 1), Count(2, 2)
-_ANY, _SOME = Count(0, None), Count(1, None)
-_AT_MOST_ONE, _ONE_OR_TWO = Count(0, 1), Count(1, 2)
-
 COMMANDS = (
     Entry(
         "serve",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from orchestrator.compat.encode import packed_bytes
 from orchestrator.compat.errors import CannotTranslate
 from orchestrator.compat.plan import (
     Computed,
@@ -19,6 +18,7 @@ from orchestrator.compat.plan import (
     Value,
 )
 from orchestrator.compat.source import Source
+from orchestrator.files.ggml import packed_bytes
 from orchestrator.files.gguf import DEFAULT_ALIGNMENT, TensorInfo
 
 _ARCHITECTURE = "general.architecture"

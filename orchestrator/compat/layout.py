@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.compat import encode
+from orchestrator.compat.errors import CannotTranslate
 from orchestrator.compat.plan import FilePlan, Given, Kept, PlannedTensor, Stretch, Value
+from orchestrator.files import gguf_encoding
 
 CLONED_BYTES = 4096
 """File systems share pieces of this size between files, at places that are multiples of it."""
@@ -68,14 +69,14 @@ def overlay_layout(plan: FilePlan, read: ReadStretch, *, source_name: str, sourc
     """The plan as an overlay of the source, a file called ``source_name`` of so many bytes."""
     metadata = _encoded(plan.metadata, read)
     index = _index(plan, _index_offsets(plan))
-    metadata.append(encode.key_value(f"{_OVERLAY}source", "str", source_name))
-    metadata.append(encode.key_value(f"{_OVERLAY}source_bytes", "u64", source_bytes))
+    metadata.append(gguf_encoding.key_value(f"{_OVERLAY}source", "str", source_name))
+    metadata.append(gguf_encoding.key_value(f"{_OVERLAY}source_bytes", "u64", source_bytes))
     places = [_SOURCE if tensor.stretch else _OWN for tensor in plan.tensors]
-    metadata.append(encode.key_value(f"{_OVERLAY}files", "arr:u8", places))
+    metadata.append(gguf_encoding.key_value(f"{_OVERLAY}files", "arr:u8", places))
 
     def with_offsets(offsets: Sequence[int]) -> bytes:
         """The head; its length is the same for any offsets."""
-        key = encode.key_value(f"{_OVERLAY}offsets", "arr:u64", offsets)
+        key = gguf_encoding.key_value(f"{_OVERLAY}offsets", "arr:u64", offsets)
         return _head([*metadata, key], index, plan.alignment)
 
     data: list[Placed] = []
@@ -92,7 +93,7 @@ def overlay_layout(plan: FilePlan, read: ReadStretch, *, source_name: str, sourc
 
 
 def _head(metadata: Sequence[bytes], index: Sequence[bytes], alignment: int) -> bytes:
-    head = b"".join((encode.file_head(tensors=len(index), keys=len(metadata)), *metadata, *index))
+    head = b"".join((gguf_encoding.file_head(tensors=len(index), keys=len(metadata)), *metadata, *index))
     return head + bytes(-len(head) % alignment)
 
 
@@ -103,9 +104,12 @@ def _encoded(metadata: Mapping[str, Value], read: ReadStretch) -> list[bytes]:
 def _key_value(key: str, value: Value, read: ReadStretch) -> bytes:
     match value:
         case Kept(span):
-            return encode.text(key) + read(span)
+            return gguf_encoding.text(key) + read(span)
         case Given(kind, content):
-            return encode.key_value(key, kind, content)
+            try:
+                return gguf_encoding.key_value(key, kind, content)
+            except OverflowError as error:
+                raise CannotTranslate(str(error)) from error
 
 
 def _index_offsets(plan: FilePlan) -> list[int]:
@@ -119,7 +123,7 @@ def _index_offsets(plan: FilePlan) -> list[int]:
 
 def _index(plan: FilePlan, offsets: Sequence[int]) -> list[bytes]:
     return [
-        encode.index_entry(tensor.name, tensor.shape, tensor.type, offset)
+        gguf_encoding.index_entry(tensor.name, tensor.shape, tensor.type, offset)
         for tensor, offset in zip(plan.tensors, offsets, strict=True)
     ]
 
@@ -137,10 +141,10 @@ def _filler(head_bytes: int, distance: int, alignment: int) -> bytes | None:
     """A key that makes a head end at ``distance``, modulo the size of shared pieces, if it does not yet."""
     if head_bytes % CLONED_BYTES == distance or distance % alignment:
         return None
-    empty = encode.key_value(_FILLER, "str", "")
+    empty = gguf_encoding.key_value(_FILLER, "str", "")
     wanted = (distance - head_bytes - len(empty)) % CLONED_BYTES
     # the head is padded to the alignment already, so that a filler of such a length keeps it so
-    return encode.key_value(_FILLER, "str", " " * wanted)
+    return gguf_encoding.key_value(_FILLER, "str", " " * wanted)
 
 
 def runs(data: Sequence[Placed], alignment: int) -> Iterator[tuple[Stretch, int] | Placed]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
-from orchestrator.compat.encode import packed_bytes
+from orchestrator.files.ggml import packed_bytes
 from orchestrator.files.gguf import TensorInfo
 
 

@@ -14,8 +14,8 @@ from orchestrator.create.errors import CreateFailed, QuantizerUnavailable
 from orchestrator.create.parts import TOLD_BYTES, VALIDATING, VERIFYING, Part, Rewriting, is_multimodal
 from orchestrator.create.plan import CreatePlan
 from orchestrator.create.quantizer import Quantizer, QuantizerRun
-from orchestrator.create.rewrite import GgufFile, can_be_rewritten, normal_form, packed_bytes
-from orchestrator.files.ggml import FILE_TYPE_NAMES, TENSOR_TYPES
+from orchestrator.create.rewrite import GgufFile, can_be_rewritten, normal_form
+from orchestrator.files.ggml import FILE_TYPE_NAMES, TENSOR_TYPES, packed_bytes
 from orchestrator.files.gguf import GgufHeader, TensorInfo
 from orchestrator.store.wire import MediaType
 

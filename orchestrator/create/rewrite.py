@@ -7,7 +7,6 @@ model has the same digest whether Ollama imported it or we did.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -15,8 +14,9 @@ from pathlib import Path
 
 from orchestrator.create.errors import CreateFailed
 from orchestrator.errors import StoreError
-from orchestrator.files.ggml import TENSOR_TYPES
+from orchestrator.files.ggml import packed_bytes
 from orchestrator.files.gguf import GgufHeader, TensorInfo, read_header
+from orchestrator.files.gguf_encoding import file_head, index_entry, key_value
 from orchestrator.store.errors import disk_error
 
 QUANTIZATION_VERSION = 2
@@ -24,8 +24,6 @@ READ_BYTES = 4 << 20
 RECODED_ELEMENTS = 1 << 20
 """How many numbers are in memory at once; whole blocks of every type."""
 
-_TYPE_CODES = {stored.name: code for code, stored in TENSOR_TYPES.items()}
-_U32, _TEXT = 4, 8
 _VERSION_KEY = "general.quantization_version"
 _FILE_TYPE_KEY = "general.file_type"
 
@@ -136,11 +134,11 @@ def normal_form(
     """
     first = shards[0]
     dropped = {_VERSION_KEY, _FILE_TYPE_KEY, *_split_keys(first.header)}
-    keys: list[Piece] = [*_keys(first, dropped), _u32_key(_VERSION_KEY, QUANTIZATION_VERSION)]
+    keys: list[Piece] = [*_keys(first, dropped), key_value(_VERSION_KEY, "u32", QUANTIZATION_VERSION)]
     if file_type is None and _FILE_TYPE_KEY in first.header.metadata:
         file_type = first.header.config.uint(_FILE_TYPE_KEY)
     if file_type is not None:
-        keys.append(_u32_key(_FILE_TYPE_KEY, file_type))
+        keys.append(key_value(_FILE_TYPE_KEY, "u32", file_type))
     tensors = [(shard, _squeezed(tensor)) for shard in shards for tensor in shard.header.tensors]
     return _image(first.header.alignment, keys, sorted(tensors, key=_by_layer_and_name), stored_type)
 
@@ -159,7 +157,7 @@ def whole(file: GgufFile) -> FileImage:
 
 def with_text(file: GgufFile, key: str, value: str) -> FileImage:
     """The file with one more key."""
-    keys: list[Piece] = [*_keys(file, {key}), _key(key, _TEXT, _text(value))]
+    keys: list[Piece] = [*_keys(file, {key}), key_value(key, "str", value)]
     return _image(file.header.alignment, keys, [(file, tensor) for tensor in file.header.tensors])
 
 
@@ -181,12 +179,11 @@ def _image(
         kind = stored_type(tensor)
         content = FileRange(file.path, tensor.offset, tensor.size_bytes)
         piece = content if kind == tensor.type else RecodedTensor(tensor, content, kind)
-        index += _index_entry(tensor, kind, offset)
+        index += index_entry(tensor.name, tensor.shape, kind, offset)
         padding = -piece.size_bytes % alignment
         data += (piece, bytes(padding))
         count, offset = count + 1, offset + piece.size_bytes + padding
-    head = b"GGUF" + struct.pack("<IQQ", 3, count, len(keys))
-    front = FileImage((head, *keys, bytes(index)))
+    front = FileImage((file_head(tensors=count, keys=len(keys)), *keys, bytes(index)))
     return FileImage((*front.pieces, bytes(-front.size_bytes % alignment), *data))
 
 
@@ -212,27 +209,3 @@ def _squeezed(tensor: TensorInfo) -> TensorInfo:
     while len(shape) > 1 and shape[-1] == 1:
         shape = shape[:-1]
     return tensor._replace(shape=shape)
-
-
-def _index_entry(tensor: TensorInfo, kind: str, offset: int) -> bytes:
-    shape = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *tensor.shape)
-    return _text(tensor.name) + shape + struct.pack("<IQ", _TYPE_CODES[kind], offset)
-
-
-def packed_bytes(kind: str, elements: int) -> int:
-    """What so many numbers take in a file, as whole blocks of type ``kind``."""
-    stored = TENSOR_TYPES[_TYPE_CODES[kind]]
-    return elements // stored.block_size * stored.block_bytes
-
-
-def _u32_key(key: str, value: int) -> bytes:
-    return _key(key, _U32, struct.pack("<I", value))
-
-
-def _key(key: str, code: int, value: bytes) -> bytes:
-    return _text(key) + struct.pack("<I", code) + value
-
-
-def _text(text: str) -> bytes:
-    encoded = text.encode()
-    return struct.pack("<Q", len(encoded)) + encoded

@@ -54,6 +54,15 @@ TENSOR_TYPES: Mapping[int, TensorType] = {
     41: TensorType("Q1_0", 128, 18),
 }
 
+TENSOR_CODES: Mapping[str, int] = {stored.name: code for code, stored in TENSOR_TYPES.items()}
+
+
+def packed_bytes(kind: str, elements: int) -> int:
+    """What so many numbers take in a file, as whole blocks of type ``kind``."""
+    stored = TENSOR_TYPES[TENSOR_CODES[kind]]
+    return elements // stored.block_size * stored.block_bytes
+
+
 UNKNOWN_FILE_TYPE = "unknown"
 
 FILE_TYPE_NAMES: Mapping[int, str] = {

@@ -1,4 +1,7 @@
-"""Metadata and tensor index of a GGUF file as bytes."""
+"""Parts of a GGUF file as bytes, in the order of bytes that everybody writes: little-endian.
+
+Source: ``gguf-convert`` §1.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.compat.errors import CannotTranslate
-from orchestrator.files.ggml import TENSOR_TYPES
+from orchestrator.files.ggml import TENSOR_CODES
 
-__all__ = ["file_head", "index_entry", "key_value", "packed_bytes", "text"]
+__all__ = ["file_head", "index_entry", "key_value", "text"]
 
 _LETTERS = {
     "u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "f32": "f", "bool": "?",
@@ -19,7 +21,6 @@ _CODES = {
     "u8": 0, "i8": 1, "u16": 2, "i16": 3, "u32": 4, "i32": 5, "f32": 6, "bool": 7, "str": 8, "arr": 9,
     "u64": 10, "i64": 11, "f64": 12,
 }  # fmt: skip
-_TYPES = {stored.name: (code, stored) for code, stored in TENSOR_TYPES.items()}
 _VERSION = 3
 
 
@@ -31,7 +32,7 @@ def file_head(*, tensors: int, keys: int) -> bytes:
 def key_value(key: str, kind: str, value: Any) -> bytes:
     """A key with its value; ``kind`` is a type as ``GgufHeader.types`` has it: ``u32``, ``arr:str`` …
 
-    Raises ``CannotTranslate`` for a number that the type does not hold.
+    Raises ``OverflowError`` for a number that the type does not hold.
     """
     outer, _, element = kind.partition(":")
     front = text(key) + struct.pack("<I", _CODES[outer])
@@ -42,14 +43,8 @@ def key_value(key: str, kind: str, value: Any) -> bytes:
 
 def index_entry(name: str, shape: Sequence[int], kind: str, offset: int) -> bytes:
     """An entry of the tensor index; ``offset`` counts from the start of the data."""
-    code, _ = _TYPES[kind]
-    return text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, code, offset)
-
-
-def packed_bytes(kind: str, elements: int) -> int:
-    """Size of so many numbers of a tensor type."""
-    _, stored = _TYPES[kind]
-    return elements // stored.block_size * stored.block_bytes
+    lengths = struct.pack(f"<I{len(shape)}Q", len(shape), *shape)
+    return text(name) + lengths + struct.pack("<IQ", TENSOR_CODES[kind], offset)
 
 
 def text(value: str) -> bytes:
@@ -64,4 +59,4 @@ def _plain(kind: str, values: Sequence[Any]) -> bytes:
     try:
         return struct.pack(f"<{len(values)}{_LETTERS[kind]}", *values)
     except struct.error as error:
-        raise CannotTranslate(f"a number is out of range: {error}") from error
+        raise OverflowError(f"a number is out of range: {error}") from error
