@@ -3,6 +3,9 @@ PYTHON ?= python3
 PROMPT ?= Why is the sky blue? Answer in one sentence.
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WORKERS := --quiet --numprocesses 2 --dist loadfile
+# real processes on a busy machine
+SECOND_LOOK := --reruns 2 --reruns-delay 1
 
 .PHONY: run test engine test-native clients check lint lock clean
 
@@ -10,19 +13,16 @@ run: .venv/.runtime .venv/.model
 	@$(BIN)/python packaging/quickstart.py "$(PROMPT)"
 
 test: .venv/.runtime .venv/.dev .venv/.models
-	$(BIN)/python -m pytest tests --numprocesses 2 --dist loadfile --quiet -p no:rerunfailures
-	$(BIN)/python -m pytest integration --quiet --reruns 2 --reruns-delay 1
+	$(BIN)/python -m pytest tests $(WORKERS) -p no:rerunfailures
+	$(BIN)/python -m pytest integration $(WORKERS) $(SECOND_LOOK)
 
 # The native engine, unless this user has it already; it takes CMake, a C++ compiler and minutes.
 engine: .venv/.runtime
 	$(BIN)/orch engine build
 
-# What depends on the engine, once more on that one; `make test` runs daemons on the embedded engine.
+# What `make test` proves with the embedded engine, once more with the native one.
 test-native: .venv/.runtime .venv/.dev .venv/.models
-	ORCH_TEST_ENGINE=native $(BIN)/python -m pytest integration/test_ollama_client.py integration/test_rerank.py \
-	  --quiet --reruns 2 --reruns-delay 1
-	ORCH_TEST_ENGINE=native $(BIN)/python -m pytest integration/test_http_golden.py integration/test_cli_golden.py \
-	  -k "quantize or format-json or format-upper" --quiet --reruns 2 --reruns-delay 1
+	ORCH_TEST_ENGINE=native $(BIN)/python -m pytest integration $(WORKERS) $(SECOND_LOOK)
 
 # Client libraries and coding agents that the tests use when they are there.
 clients: .venv/.clients integration/npm/node_modules/.installed integration/agents/node_modules/.installed
