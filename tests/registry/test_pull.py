@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -50,27 +50,38 @@ class Client:
         await asyncio.wait([self.task])
 
 
-# case B131
-async def test_two_clients_share_one_download(hostile: Registry, pulls: Pulls) -> None:
-    name = hostile.add("ns/m", BIG)
-    gate = asyncio.Event()
-    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
-    clients = [Client(pulls, name) for _ in range(3)]
+async def under_way(pulls: Pulls, *names: str) -> list[Client]:
+    """A client for each name, when some bytes have come to all of them."""
+    clients = [Client(pulls, name) for name in names]
     for client in clients:
         await until_bytes(client.steps)
+    return clients
+
+
+@pytest.fixture
+async def gate(hostile: Registry) -> AsyncIterator[asyncio.Event]:
+    """Until it is set, only the beginning of ``BIG`` is sent."""
+    gate = asyncio.Event()
+    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
+    yield gate
+    gate.set()
+
+
+# case B131
+async def test_two_clients_share_one_download(hostile: Registry, pulls: Pulls, gate: asyncio.Event) -> None:
+    name = hostile.add("ns/m", BIG)
+    clients = await under_way(pulls, name, name, name)
     gate.set()
     await asyncio.gather(*(client.task for client in clients))
     assert pulls.has(BIG)
     assert hostile.sent_bytes == sum(map(len, hostile.blobs.values()))
 
 
-async def test_two_models_share_the_download_of_a_layer(hostile: Registry, pulls: Pulls) -> None:
+async def test_two_models_share_the_download_of_a_layer(
+    hostile: Registry, pulls: Pulls, gate: asyncio.Event
+) -> None:
     names = [hostile.add("ns/m", BIG), hostile.add("ns/n", BIG, SMALL)]
-    gate = asyncio.Event()
-    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
-    clients = [Client(pulls, name) for name in names]
-    for client in clients:
-        await until_bytes(client.steps)
+    clients = await under_way(pulls, *names)
     gate.set()
     await asyncio.gather(*(client.task for client in clients))
     assert hostile.sent_bytes == sum(map(len, hostile.blobs.values()))
@@ -78,14 +89,10 @@ async def test_two_models_share_the_download_of_a_layer(hostile: Registry, pulls
 
 @pytest.mark.parametrize("leaving", [0, 1])
 async def test_one_client_that_leaves_does_not_stop_the_other(
-    hostile: Registry, pulls: Pulls, leaving: int
+    hostile: Registry, pulls: Pulls, gate: asyncio.Event, leaving: int
 ) -> None:
     name = hostile.add("ns/m", BIG)
-    gate = asyncio.Event()
-    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
-    clients = [Client(pulls, name), Client(pulls, name)]
-    for client in clients:
-        await until_bytes(client.steps)
+    clients = await under_way(pulls, name, name)
     await clients[leaving].leave()
     gate.set()
     await clients[1 - leaving].task
@@ -93,46 +100,37 @@ async def test_one_client_that_leaves_does_not_stop_the_other(
     assert hostile.sent_bytes == sum(map(len, hostile.blobs.values()))
 
 
+@pytest.mark.usefixtures("gate")
 async def test_the_last_client_that_leaves_stops_the_download_and_keeps_the_parts(
     hostile: Registry, pulls: Pulls
 ) -> None:
     name = hostile.add("ns/m", BIG)
-    gate = asyncio.Event()
-    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
-    clients = [Client(pulls, name), Client(pulls, name)]
-    for client in clients:
-        await until_bytes(client.steps)
+    clients = await under_way(pulls, name, name)
     await asyncio.gather(*(client.leave() for client in clients))
     assert any(file.endswith("-partial-0") for file in pulls.files())
     sent = hostile.sent_bytes
     await pulls.pull(name)
     assert hostile.sent_bytes - sent < len(BIG)
-    gate.set()
 
 
+@pytest.mark.usefixtures("gate")
 async def test_a_daemon_that_stops_ends_downloads_and_keeps_the_parts(
     hostile: Registry, pulls: Pulls
 ) -> None:
     name = hostile.add("ns/m", BIG)
-    gate = asyncio.Event()
-    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
-    clients = [Client(pulls, name), Client(pulls, name)]
-    for client in clients:
-        await until_bytes(client.steps)
+    clients = await under_way(pulls, name, name)
     pulls.puller.stop()
     for client in clients:
         with pytest.raises(PullStopped):
             await client.task
     assert any(file.endswith("-partial-0") for file in pulls.files())
-    gate.set()
 
 
-async def test_who_comes_while_the_last_one_leaves_begins_again(hostile: Registry, pulls: Pulls) -> None:
+async def test_who_comes_while_the_last_one_leaves_begins_again(
+    hostile: Registry, pulls: Pulls, gate: asyncio.Event
+) -> None:
     name = hostile.add("ns/m", BIG)
-    gate = asyncio.Event()
-    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
-    first = Client(pulls, name)
-    await until_bytes(first.steps)
+    (first,) = await under_way(pulls, name)
     leaving = asyncio.ensure_future(first.leave())
     await asyncio.sleep(0)
     gate.set()
@@ -181,14 +179,13 @@ async def test_noprune_keeps_what_nothing_uses(
 
 
 # case B131
-async def test_a_model_deleted_meanwhile_takes_nothing_from_a_pull(hostile: Registry, pulls: Pulls) -> None:
+async def test_a_model_deleted_meanwhile_takes_nothing_from_a_pull(
+    hostile: Registry, pulls: Pulls, gate: asyncio.Event
+) -> None:
     old = hostile.add("ns/old", SMALL)
     await pulls.pull(old)
     name = hostile.add("ns/m", SMALL, BIG)
-    gate = asyncio.Event()
-    hostile.fail_always("blob", only(BIG, waits(gate, 300_000)))
-    client = Client(pulls, name)
-    await until_bytes(client.steps)
+    (client,) = await under_way(pulls, name)
     await pulls.store.delete(ModelName.parse(old))
     gate.set()
     await client.task
@@ -336,8 +333,7 @@ async def test_a_full_disk_is_told_and_survived(
     gate = asyncio.Event()
     name = hostile.add("ns/fits", fitting)
     hostile.fail_always("blob", only(fitting, waits(gate, 300_000)))
-    client = Client(pulls, name)
-    await until_bytes(client.steps)
+    (client,) = await under_way(pulls, name)
     filling = small_disk / "filling"
     await asyncio.to_thread(filling.write_bytes, b"x" * (2 * MIB))
     gate.set()
