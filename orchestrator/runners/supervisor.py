@@ -17,6 +17,7 @@ from orchestrator.errors import RunnerFailed
 from orchestrator.process.address import Address, RunDirectory
 from orchestrator.process.child import Child, child_process
 from orchestrator.process.cleanup import to_the_end
+from orchestrator.process.usage import cpu_s
 from orchestrator.runners.lifecycle import Exited, Healthy, Starting, State, StopAsked, Stopped, step
 from orchestrator.runners.llama.health import Health
 from orchestrator.runners.llama.log_reader import ErrorLines, SizeLines, without_prefix
@@ -114,6 +115,10 @@ class EngineProcess:
     def resume(self) -> None:
         """Let it go on."""
         self._child.resume()
+
+    def cpu_s(self) -> float:
+        """The processor time that the process has used, in seconds; 0 when it is gone."""
+        return cpu_s(self._child.pid)
 
     async def wait_until_healthy(self, check: HealthCheck, *, stall_timeout: timedelta | None) -> None:
         """Wait until the engine may serve.

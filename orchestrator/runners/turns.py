@@ -5,6 +5,7 @@ there. Two busy engines whose threads together exceed the cores therefore do wor
 each spins away the time in which the other's last thread could come, and both fall to a small part of their
 speed. So of those only as many compute as have cores for all of their threads; the others are paused, and
 after a turn the next ones go on. A turn is far longer than an operation, and shorter than a reader notices.
+Who has nothing to compute in its turn is left out of the round until that changes.
 
 ::
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -23,6 +24,9 @@ from typing import Protocol, TypeVar
 logger = logging.getLogger(__name__)
 
 W = TypeVar("W")
+
+_LEAST_USE = 0.25
+"""What part of its turn one thread of an engine computes at least, unless the engine is idle."""
 
 
 class Worker(Protocol):
@@ -34,6 +38,9 @@ class Worker(Protocol):
     def resume(self) -> None:
         """Let it go on."""
 
+    def cpu_s(self) -> float:
+        """The processor time that it has used, in seconds."""
+
 
 @dataclass(slots=True, eq=False)
 class _Seat:
@@ -42,6 +49,10 @@ class _Seat:
     threads: int
     calls: int = 0
     paused: bool = False
+    is_idle: bool = False
+    """It has hardly computed in its turn: it may wait for a client that reads slowly."""
+    cpu_s: float = 0.0
+    """The processor time it had used when its turn began."""
 
 
 class Turns:
@@ -72,11 +83,12 @@ class Turns:
 
     def _arrange(self) -> None:
         """Let those work whose turn it is, and see to it that the turn passes on."""
-        at_work = fitting({worker: seat.threads for worker, seat in self._seats.items()}, self.cores)
+        idle = {worker for worker, seat in self._seats.items() if seat.is_idle}
+        at_work = idle | self._fitting(lambda seat: not seat.is_idle)
         # first those who stop: never do more compute than have cores
         for worker, seat in sorted(self._seats.items(), key=lambda item: item[0] in at_work):
             _set_paused(worker, seat, paused=worker not in at_work)
-        if len(at_work) == len(self._seats):
+        if len(self._fitting(lambda _: True)) == len(self._seats):
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
@@ -88,8 +100,15 @@ class Turns:
         self._timer = None
         for worker, seat in list(self._seats.items()):
             if not seat.paused:
+                before, seat.cpu_s = seat.cpu_s, worker.cpu_s()
+                seat.is_idle = seat.cpu_s - before < self._turn_s * _LEAST_USE
                 self._seats[worker] = self._seats.pop(worker)
         self._arrange()
+
+    def _fitting(self, counts: Callable[[_Seat], bool]) -> set[Worker]:
+        return fitting(
+            {worker: seat.threads for worker, seat in self._seats.items() if counts(seat)}, self.cores
+        )
 
 
 def fitting(threads: Mapping[W, int], cores: int) -> set[W]:
@@ -109,6 +128,11 @@ def fitting(threads: Mapping[W, int], cores: int) -> set[W]:
 
 
 def _set_paused(worker: Worker, seat: _Seat, *, paused: bool) -> None:
-    if seat.paused != paused:
-        seat.paused = paused
-        (worker.pause if paused else worker.resume)()
+    if seat.paused == paused:
+        return
+    seat.paused = paused
+    if paused:
+        worker.pause()
+    else:
+        seat.cpu_s = worker.cpu_s()
+        worker.resume()

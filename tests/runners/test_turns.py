@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from orchestrator.runners.turns import Turns, fitting
 
-AT_ONCE_S = 0.0
+AT_ONCE_S = 1e-6
 NEVER_S = timedelta(hours=1).total_seconds()
 
 
 class Process:
     """A worker that tells whether it is held up."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, computes: bool = True) -> None:
+        self.computes = computes
+        self.used_s = 0.0
         self.runs = asyncio.Event()
         self.runs.set()
         self.is_held = asyncio.Event()
@@ -33,6 +35,10 @@ class Process:
         assert self.is_held.is_set(), "resumed without need"
         self.is_held.clear()
         self.runs.set()
+
+    def cpu_s(self) -> float:
+        self.used_s += self.computes
+        return self.used_s
 
 
 @pytest.mark.parametrize(
@@ -88,6 +94,21 @@ async def test_who_leaves_while_held_up_goes_on() -> None:
             assert second.is_held.is_set()
         assert second.runs.is_set()
         assert first.runs.is_set()
+
+
+async def test_who_computes_nothing_in_its_turn_lets_the_others_compute_until_it_does() -> None:
+    turns, first, second, idle = Turns(2, AT_ONCE_S), Process(), Process(), Process(computes=False)
+    with turns.working(idle, 2), turns.working(first, 2):
+        assert first.is_held.is_set()
+        await first.runs.wait()
+        assert idle.runs.is_set()
+        with turns.working(second, 2):
+            for process in (second, first, second, first):
+                await process.runs.wait()
+                assert idle.runs.is_set()
+        idle.computes = True
+        await idle.is_held.wait()
+        await first.is_held.wait()
 
 
 async def test_a_worker_of_several_calls_is_held_up_once_and_stays_until_the_last() -> None:
