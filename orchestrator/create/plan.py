@@ -20,7 +20,22 @@ Files = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateRequest:
+class Layers:
+    """What a model gets besides its weights; empty keeps what the base has."""
+
+    template: str = ""
+    system: str = ""
+    license: Any = None
+    """A text, or a list of texts; checked after the base."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    messages: tuple[Message, ...] = ()
+    renderer: str = ""
+    parser: str = ""
+    requires: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRequest(Layers):
     """A request to create a model, as it came. ``None`` is "not given" where that differs from empty."""
 
     model: str
@@ -32,15 +47,6 @@ class CreateRequest:
     draft_files: Files | None = None
     quantize: str = ""
     draft_quantize: str = ""
-    template: str = ""
-    system: str = ""
-    license: Any = None
-    """A text, or a list of texts; checked after the base."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    messages: tuple[Message, ...] = ()
-    renderer: str = ""
-    parser: str = ""
-    requires: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -83,7 +89,7 @@ class ConfigOverrides:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreatePlan:
+class CreatePlan(Layers):
     """A create request whose form is right."""
 
     name: ModelName
@@ -93,14 +99,6 @@ class CreatePlan:
     quantize: str = ""
     """Type of the weights, upper case; empty leaves it."""
     draft_quantize: str = ""
-    template: str = ""
-    system: str = ""
-    license: Any = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    messages: tuple[Message, ...] = ()
-    renderer: str = ""
-    parser: str = ""
-    requires: str = ""
     overrides: ConfigOverrides = ConfigOverrides()
 
 

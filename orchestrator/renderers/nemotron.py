@@ -15,7 +15,7 @@ from orchestrator.domain.tools import Tool
 from orchestrator.domain.white_space import trim
 from orchestrator.renderers.images import ImageTags
 from orchestrator.renderers.turns import is_prefill, last_index, role_at
-from orchestrator.renderers.xml_calls import HOW_TO_CALL, call_text
+from orchestrator.renderers.xml_calls import call_text, tools_section
 
 _ON, _OFF = "/think", "/no_think"
 _MEDIUM_EFFORT = "\n\n{reasoning effort: efficient}"
@@ -130,12 +130,8 @@ def _result(turns: Sequence[Message], index: int, content: str, *, first: bool) 
 def _head(system: str, tools: Sequence[Tool]) -> str:
     text = system
     if tools:
-        functions = "".join(map(_function, tools))
         text += "\n\n" if system else ""
-        text += (
-            "# Tools\n\nYou have access to the following functions:\n\n"
-            f"<tools>{functions}\n</tools>\n\n{HOW_TO_CALL}"
-        )
+        text += tools_section("".join(map(_function, tools)))
     return f"<|im_start|>system\n{text}<|im_end|>\n"
 
 

@@ -18,7 +18,7 @@ from orchestrator.renderers.images import ImageTags
 from orchestrator.renderers.qwen3_coder import tool_turn
 from orchestrator.renderers.qwen3_vl import is_tool_response, last_query_index
 from orchestrator.renderers.turns import role_at
-from orchestrator.renderers.xml_calls import HOW_TO_CALL, call_text
+from orchestrator.renderers.xml_calls import call_text, tools_section
 
 _SYSTEM_ROLES = ("system", "developer")
 _HIGH_EFFORT = (
@@ -148,13 +148,6 @@ def _effort(think: Think | None) -> str:
 
 
 def _system_turn(system: str, tools: Sequence[Tool], effort: str) -> str:
-    if tools:
-        listed = "".join(f"\n{prompt_json.spaced(prompt_json.tool_value(tool))}" for tool in tools)
-        block = (
-            "# Tools\n\nYou have access to the following functions:\n\n"
-            f"<tools>{listed}\n</tools>\n\n{HOW_TO_CALL}"
-        )
-        text = "\n\n".join(filter(None, (effort, block, system)))
-        return f"<|im_start|>system\n{text}<|im_end|>\n"
-    text = "\n\n".join(filter(None, (effort, system)))
+    listed = "".join(f"\n{prompt_json.spaced(prompt_json.tool_value(tool))}" for tool in tools)
+    text = "\n\n".join(filter(None, (effort, tools_section(listed) if tools else "", system)))
     return f"<|im_start|>system\n{text}<|im_end|>\n"

@@ -10,7 +10,7 @@ from orchestrator.domain.requests import Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import Tool
 from orchestrator.renderers.turns import role_at
-from orchestrator.renderers.xml_calls import HOW_TO_CALL, call_text, value_text
+from orchestrator.renderers.xml_calls import call_text, tools_section, value_text
 
 _IDENTITY = "You are Qwen, a helpful AI assistant that can interact with a computer to solve tasks."
 
@@ -52,11 +52,7 @@ def _head(system: str, tools: Sequence[Tool]) -> str:
         return ""
     text = system or _IDENTITY
     if tools:
-        functions = "".join(map(_function, tools))
-        text += (
-            "\n\n# Tools\n\nYou have access to the following functions:\n\n"
-            f"<tools>{functions}\n</tools>\n\n{HOW_TO_CALL}"
-        )
+        text += f"\n\n{tools_section(''.join(map(_function, tools)))}"
     return f"<|im_start|>system\n{text}<|im_end|>\n"
 
 

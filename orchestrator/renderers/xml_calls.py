@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.domain import prompt_json
 from orchestrator.domain.chunks import ToolCall
 
-HOW_TO_CALL = """\
+_HOW_TO_CALL = """\
 If you choose to call a function ONLY reply in the following format with NO suffix:
 
 <tool_call>
@@ -34,6 +34,14 @@ but NOT after
 - If there is no function call available, answer the question like normal with your current knowledge \
 and do not tell the user about function calls
 </IMPORTANT>"""
+
+
+def tools_section(listed: str) -> str:
+    """What the system turn says of tools; each of those ``listed`` begins with a line break."""
+    return (
+        "# Tools\n\nYou have access to the following functions:\n\n"
+        f"<tools>{listed}\n</tools>\n\n{_HOW_TO_CALL}"
+    )
 
 
 def value_text(value: Any) -> str:
