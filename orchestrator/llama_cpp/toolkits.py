@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from orchestrator.llama_cpp.errors import MissingTool
 from orchestrator.llama_cpp.packages import package_manager
 from orchestrator.llama_cpp.project import Project
 
-_MISSING = "-- missing: "
 _PATIENCE_S = 120
 
 
@@ -62,26 +61,39 @@ def check_toolkit(project: Project, preset: str, cmake: Sequence[str], environ: 
     ``cmake`` is the command, with the generator of the build if one was chosen.
     """
     toolkit = _TOOLKITS.get(preset)
-    if toolkit and (missing := _missing_parts(project.root, preset, cmake, environ)):
-        manager = package_manager()
-        packages = toolkit.packages.get(manager.name) if manager else None
-        ways = [f"install it: {manager.command(packages)}"] if manager and packages else []
-        hint = "; or ".join([*ways, toolkit.elsewhere, "choose another preset"])
+    found = _findings(project.root, preset, cmake, environ) if toolkit else ""
+    missing, old = _parts(found, "-- missing: "), _parts(found, "-- too old: ")
+    if toolkit and (missing or old):
+        complaints = ([f"CMake does not find {missing}"] if missing else []) + (
+            [f"too old: {old}"] if old else []
+        )
         raise MissingTool(
-            f"the preset {preset} needs {toolkit.name}; CMake does not find {', '.join(missing)}", hint
+            f"the preset {preset} needs {toolkit.name}; {'; '.join(complaints)}",
+            "; or ".join([*_packages(toolkit, missing), toolkit.elsewhere, "choose another preset"]),
         )
 
 
-def _missing_parts(
-    root: Path, preset: str, cmake: Sequence[str], environ: Mapping[str, str]
-) -> tuple[str, ...]:
-    """What CMake does not find. If it cannot be asked, nothing: the build will tell."""
+def _packages(toolkit: _Toolkit, missing: str) -> Iterator[str]:
+    """The way of installing packages. What is merely too old has come with them."""
+    manager = package_manager()
+    packages = toolkit.packages.get(manager.name) if manager else None
+    if manager and packages and missing:
+        yield f"install it: {manager.command(packages)}"
+
+
+def _parts(findings: str, mark: str) -> str:
+    """The parts of which CMake says the same."""
+    return ", ".join(line.removeprefix(mark) for line in findings.splitlines() if line.startswith(mark))
+
+
+def _findings(root: Path, preset: str, cmake: Sequence[str], environ: Mapping[str, str]) -> str:
+    """What CMake says. If it cannot be asked, nothing: the build will tell."""
     with tempfile.TemporaryDirectory(prefix="orch-toolkit-") as folder:
         question = [
             *cmake, "-S", str(root / "llama" / "toolkits"), "-B", folder, f"-DORCH_TOOLKIT={preset}"
         ]  # fmt: skip
         try:
-            said = subprocess.run(
+            return subprocess.run(
                 question,
                 env=environ,
                 stdin=subprocess.DEVNULL,
@@ -92,5 +104,4 @@ def _missing_parts(
                 check=True,
             ).stdout
         except (OSError, subprocess.SubprocessError):
-            return ()
-    return tuple(line.removeprefix(_MISSING) for line in said.splitlines() if line.startswith(_MISSING))
+            return ""
