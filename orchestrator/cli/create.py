@@ -17,7 +17,7 @@ from orchestrator.errors import BadRequest, OrchestratorError, reason_of
 from orchestrator.modelfile.commands import Keyword, Modelfile
 from orchestrator.modelfile.hashing import file_digests
 from orchestrator.modelfile.parser import parse_modelfile
-from orchestrator.modelfile.plan import CreatePlan, plan_creation
+from orchestrator.modelfile.plan import Creation, plan_creation
 from orchestrator.modelfile.request import create_request
 from orchestrator.modelfile.sources import resolved
 
@@ -71,7 +71,7 @@ def _read(file: str) -> tuple[Modelfile, Path]:
     return parse_modelfile(path.read_bytes()), path.parent
 
 
-def _plan(display: Display, file: str) -> CreatePlan:
+def _plan(display: Display, file: str) -> Creation:
     modelfile, folder = _read(file)
     display.spinner("gathering model components")
     plan = plan_creation(modelfile, folder)
@@ -92,7 +92,7 @@ def _check_safetensors(file: str) -> None:
 
 
 def _request(
-    native: NativeClient, display: Display, plan: CreatePlan, *, draft_quantize: str
+    native: NativeClient, display: Display, plan: Creation, *, draft_quantize: str
 ) -> dict[str, Any]:
     if draft_quantize and not plan.draft_files:
         raise BadRequest("--draft-quantize requires a DRAFT model")

@@ -34,7 +34,7 @@ DEPRECATED_PARAMETERS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreatePlan:
+class Creation:
     """A model to be created, as its Modelfile asks for it; local files are not yet hashed."""
 
     base: str = ""
@@ -55,14 +55,14 @@ class CreatePlan:
     """Lines for the user."""
 
 
-def plan_creation(modelfile: Modelfile, directory: Path) -> CreatePlan:
+def plan_creation(modelfile: Modelfile, directory: Path) -> Creation:
     """What ``modelfile``, which lies in ``directory``, asks for.
 
     Raises ``InvalidModelfile`` and the errors of parameters; ``OSError`` if an adapter or draft is not there.
     """
     base, files = _start(modelfile, directory)
     parameters, warnings = _parameters(modelfile)
-    return CreatePlan(
+    return Creation(
         base=base,
         files=files,
         adapters=_adapters(modelfile, directory),

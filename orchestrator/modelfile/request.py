@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.domain.digests import Digest
-from orchestrator.modelfile.plan import CreatePlan
+from orchestrator.modelfile.plan import Creation
 
 
-def create_request(plan: CreatePlan, digests: Mapping[Path, Digest]) -> dict[str, Any]:
+def create_request(plan: Creation, digests: Mapping[Path, Digest]) -> dict[str, Any]:
     """The members of the body that the Modelfile decides; empty ones are left out."""
     body = {
         "from": plan.base,

@@ -12,7 +12,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.modelfile.errors import InvalidModelfile
 from orchestrator.modelfile.hashing import file_digests
 from orchestrator.modelfile.parser import parse_modelfile
-from orchestrator.modelfile.plan import CreatePlan, plan_creation
+from orchestrator.modelfile.plan import Creation, plan_creation
 from orchestrator.modelfile.request import create_request, request_names
 from tests.golden_records import Record, cases, matches
 from tests.modelfile.test_parser import source_of
@@ -83,7 +83,7 @@ def request_result(source: bytes, directory: Path) -> dict[str, Any]:
     return result
 
 
-def plan_of(text: str, directory: Path) -> CreatePlan:
+def plan_of(text: str, directory: Path) -> Creation:
     return plan_creation(parse_modelfile(text), directory)
 
 
