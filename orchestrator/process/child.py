@@ -63,6 +63,14 @@ class Child:
         """The last 8 KiB of what the child wrote; complete once ``wait`` has returned."""
         return self._output.tail.text
 
+    def output_may_wait(self, delay: timedelta) -> None:
+        """From now on, what the child writes is read up to ``delay`` later, and more of it at once."""
+        self._output.delay_s = delay.total_seconds()
+
+    def catch_up(self) -> None:
+        """Read now what the child has written so far."""
+        self._output.catch_up()
+
     async def wait(self) -> int:
         """Wait until the child has ended and its output has been read; its exit status."""
         await self._gone.wait()
@@ -114,22 +122,46 @@ class _Output:
         self.tail = Tail()
         self._descriptor = process.stdout.fileno()
         self.name = name
+        self.delay_s = 0.0
+        """How long what has come may wait; it is as much time for more to come."""
         self._on_line = on_line
         self._splitter = LineSplitter()
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
         os.set_blocking(self._descriptor, False)
-        asyncio.get_running_loop().add_reader(self._descriptor, self._read)
+        self._loop.add_reader(self._descriptor, self._readable)
+
+    def catch_up(self) -> None:
+        """Read what is in the pipe; no more than it can hold, for somebody may still be writing."""
+        for _ in range(_DRAIN_READS):
+            if self._closed or not self._read():
+                break
 
     def drain(self) -> None:
-        """Read what is left in the pipe; no more than it can hold, for somebody may still be writing."""
-        for _ in range(_DRAIN_READS):
-            if not self._read():
-                break
+        """Read what is left in the pipe; the last line need not have an end."""
+        self.catch_up()
         self._take(self._splitter.close())
 
     def close(self) -> None:
         """Read what is left and stop reading."""
         self.drain()
-        asyncio.get_running_loop().remove_reader(self._descriptor)
+        self._closed = True  # the descriptor may soon be another's
+        if self._timer is not None:
+            self._timer.cancel()
+        self._loop.remove_reader(self._descriptor)
+
+    def _readable(self) -> None:
+        if not self.delay_s:
+            self._read()
+            return
+        self._loop.remove_reader(self._descriptor)
+        self._timer = self._loop.call_later(self.delay_s, self._read_on)
+
+    def _read_on(self) -> None:
+        self._timer = None
+        self._loop.add_reader(self._descriptor, self._readable)
+        self._read()
 
     def _read(self) -> bool:
         """Take one piece of output; whether there was any."""
@@ -138,7 +170,7 @@ class _Output:
         except BlockingIOError:
             return False
         if not data:
-            asyncio.get_running_loop().remove_reader(self._descriptor)
+            self._loop.remove_reader(self._descriptor)
             return False
         self.tail.feed(data)
         self._take(self._splitter.feed(data))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -20,13 +21,15 @@ from orchestrator.process.cleanup import to_the_end
 from orchestrator.process.usage import cpu_s
 from orchestrator.runners.lifecycle import Exited, Healthy, Starting, State, StopAsked, Stopped, step
 from orchestrator.runners.llama.health import Health
-from orchestrator.runners.llama.log_reader import ErrorLines, SizeLines, without_prefix
+from orchestrator.runners.llama.log_reader import ErrorLines, SizeLines
 from orchestrator.runners.out_of_memory import is_fatal
 
 logger = logging.getLogger(__name__)
 
 _FIRST_POLL = timedelta(milliseconds=5)
 _LAST_POLL = timedelta(milliseconds=100)
+_PATIENCE_WITH_LOG = timedelta(milliseconds=20)
+"""An engine at work writes several times for each request; whoever waits for the answer goes first."""
 _SAYS_IT_LISTENS = "listening on"
 
 HealthCheck = Callable[[], Awaitable[Health]]
@@ -39,14 +42,13 @@ class EngineLog:
     errors: ErrorLines = field(default_factory=ErrorLines)
     sizes: SizeLines = field(default_factory=SizeLines)
     last_activity: float = 0.0
-    """Time of the event loop at the last line, or other sign of life."""
+    """Time of the monotonic clock at the last line, or other sign of life."""
     listens: asyncio.Event = field(default_factory=asyncio.Event)
     could_not_bind: bool = False
 
     def feed(self, line: str) -> None:
         """Read one line."""
         self.touch()
-        line = without_prefix(line)
         self.errors.feed(line)
         self.sizes.feed(line)
         if _SAYS_IT_LISTENS in line:
@@ -56,7 +58,7 @@ class EngineLog:
 
     def touch(self) -> None:
         """Note that the engine does something."""
-        self.last_activity = asyncio.get_running_loop().time()
+        self.last_activity = time.monotonic()
 
 
 class EngineProcess:
@@ -64,7 +66,7 @@ class EngineProcess:
 
     def __init__(self, child: Child, log: EngineLog, address: Address, cleanup: AsyncExitStack) -> None:
         self.address = address
-        self.log = log
+        self._log = log
         self._child = child
         self._cleanup = cleanup
         self._state: State = Starting(child.pid)
@@ -102,6 +104,12 @@ class EngineProcess:
         return self._child.pid
 
     @property
+    def log(self) -> EngineLog:
+        """What the engine has written so far."""
+        self._child.catch_up()
+        return self._log
+
+    @property
     def state(self) -> State:
         """Where it stands; a death is noticed at once."""
         if self._child.has_ended and self._child.returncode is not None:
@@ -136,10 +144,11 @@ class EngineProcess:
             if health is Health.READY:
                 self._state = step(state, Healthy())
                 self.log.errors.clear()
+                self._child.output_may_wait(_PATIENCE_WITH_LOG)
                 return
             if health is Health.LOADING and not seen_loading:
                 seen_loading = True
-                self.log.touch()
+                self._log.touch()
             self._give_up_if_hopeless(health, stall_timeout)
             await self._something_happened(poll)
             poll = min(poll * 3 / 2, _LAST_POLL)
@@ -172,14 +181,14 @@ class EngineProcess:
         if health is Health.ERROR and is_fatal(errors):
             message = f"llama-server reported out-of-memory during startup: {errors}"
             raise RunnerFailed(message, out_of_memory=True)
-        idle = asyncio.get_running_loop().time() - self.log.last_activity
+        idle = time.monotonic() - self._log.last_activity
         if stall_timeout is not None and idle > stall_timeout.total_seconds():
             raise RunnerFailed(f"timed out waiting for llama-server to start - {errors}")
 
     async def _something_happened(self, at_most: timedelta) -> None:
         """Wait for the death of the process, its word that it listens, or ``at_most``."""
         waits = [asyncio.ensure_future(self._child.wait())]
-        if not self.log.listens.is_set():
+        if not self._log.listens.is_set():
             waits.append(asyncio.ensure_future(self._listens()))
         try:
             await asyncio.wait(waits, timeout=at_most.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
@@ -189,7 +198,7 @@ class EngineProcess:
             await asyncio.wait(waits)
 
     async def _listens(self) -> int:
-        await self.log.listens.wait()
+        await self._log.listens.wait()
         return 0
 
     def _terminated(self, stopped: Stopped) -> RunnerFailed:

@@ -66,6 +66,35 @@ async def test_a_child_deaf_to_sigterm_is_killed(lines: Lines) -> None:
     assert child.returncode == -signal.SIGKILL
 
 
+ECHO = "import sys\nfor line in sys.stdin: print(line.strip(), flush=True)"
+
+
+def tell(child: Child, text: bytes) -> None:
+    """Write to the child's stdin."""
+    stdin = child._process.stdin
+    assert stdin is not None
+    os.write(stdin.fileno(), text)
+
+
+async def test_output_that_may_wait_comes_all_the_same(lines: Lines) -> None:
+    async with child_process(python(ECHO), name="owl", on_line=lines) as child:
+        child.output_may_wait(timedelta(milliseconds=1))
+        for count, word in enumerate((b"one\n", b"two\n"), start=1):
+            tell(child, word)
+            await lines.reach(count)
+    assert lines.seen == ["one", "two"]
+
+
+async def test_output_that_waits_can_be_read_at_once(lines: Lines) -> None:
+    async with child_process(python(ECHO), name="owl", on_line=lines) as child:
+        child.output_may_wait(LONG)
+        tell(child, b"one\ntwo\n")
+        while lines.seen != ["one", "two"]:
+            await asyncio.sleep(0)
+            child.catch_up()
+    child.catch_up()  # too late, and no harm
+
+
 async def test_a_child_is_held_up_until_it_may_go_on(lines: Lines) -> None:
     async with child_process(python(WAITS), name="owl", grace=LONG, on_line=lines) as child:
         await lines.reach(1)

@@ -1,6 +1,7 @@
 """What the log of llama-server tells about itself: errors, sizes, the free memory of devices.
 
-Lines come one at a time from the child's output; nothing here waits or writes.
+Lines come one at a time from the child's output; nothing here waits or writes. An engine writes some twenty
+for each request, before its answer is read, and hardly one of them tells anything: that answer comes first.
 
 Source: ``llama-server`` §5; ``scheduler`` §13.1, §17.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.runners.base import MemoryUse
@@ -36,6 +38,11 @@ _SIGNS_OF_ERROR = (
     "signal arrived during cgo execution",
     "llama_init_from_model:",
 )
+_MARKS_OF_ERROR = (
+    *("rror", "ailed", "AILED", "emory", "EMORY", "mlx:", "MLX:", "panic:", '"ERR"'),
+    *("GGML_ASSERT", "K-shift", "signal arrived", "llama_init_from_model:"),
+)
+"""One of these is in every line that tells of an error."""
 _ERROR = re.compile("|".join(map(re.escape, _SIGNS_OF_ERROR)))
 _BUFFER = re.compile(r"(\w+):\s+(\S+)\s+(model|KV|compute|output|RS) buffer size\s*=\s*([\d.]+) MiB")
 _FREE = re.compile(r"using device (\S+) \(.*\) - (\d+) MiB free")
@@ -45,6 +52,8 @@ _PROJECTOR_SIZE = re.compile(r"load_hparams: model size:\s*([\d.]+) MiB")
 _PROJECTOR_DEVICE = re.compile(r"CLIP using (\S+) backend")
 _SLOTS = re.compile(r"n_slots = (\d+), n_ctx_slot = (\d+)")
 _DRAFT = "loading draft model"
+_MARKS_OF_SIZES = ("MiB", "offloaded", "overflowing", "CLIP using", "n_slots", _DRAFT)
+"""One of these is in every line that tells a size."""
 
 
 def without_prefix(line: str) -> str:
@@ -64,11 +73,13 @@ class ErrorLines:
 
     def feed(self, line: str) -> None:
         """Keep ``line``, from its first sign of an error on, if it is one."""
+        if not _has_one(_MARKS_OF_ERROR, line):
+            return
         match = _ERROR.search(line)
         out_of_memory = says_out_of_memory(line)
         if match is None and not out_of_memory:
             return
-        text = line[match.start() if match else 0 :].strip()
+        text = (line[match.start() :] if match else without_prefix(line)).strip()
         if out_of_memory and is_fatal(line):
             self.out_of_memory_line = text
         if match is None and not is_quoted(line):
@@ -108,6 +119,8 @@ class SizeLines:
 
     def feed(self, line: str) -> None:
         """Read one line."""
+        if not _has_one(_MARKS_OF_SIZES, line):
+            return
         if "buffer size" in line:
             self._read_buffer(line)
         elif "MiB free" in line:
@@ -153,6 +166,13 @@ class SizeLines:
         mapped = sum(size for buffer, size in weights if buffer.endswith("_Mapped") and not _is_gpu(buffer))
         backed = mapped + sum(size for buffer, size in weights if _is_gpu(buffer))
         return min(mapped, max(backed - file_size_bytes, 0))
+
+
+def _has_one(marks: Sequence[str], line: str) -> bool:
+    for mark in marks:  # noqa: SIM110 - a generator takes three times as long
+        if mark in line:
+            return True
+    return False
 
 
 def _is_gpu(buffer: str) -> bool:
