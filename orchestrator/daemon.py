@@ -39,7 +39,7 @@ from orchestrator.discovery.cpu import thread_limit, usable_cores
 from orchestrator.discovery.machine import Machine
 from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from orchestrator.domain.addresses import ServerAddress
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, reason_of, words_of
 from orchestrator.llama_cpp.cache import in_use
 from orchestrator.logs import set_up_logging
 from orchestrator.metrics import Metrics
@@ -81,11 +81,16 @@ def serve(config: Config) -> int:
         with _listening(config) as listening:
             config.log()
             _loop_runner().run(_until_told_to_stop(config, listening))
-    except (OrchestratorError, OSError) as error:
-        hint = f" ({error.hint})" if isinstance(error, OrchestratorError) and error.hint else ""
-        print(f"Error: {error}{hint}", file=sys.stderr)  # noqa: T201 - the last words of a command
-        return 1
+    except OrchestratorError as error:
+        return _ended(f"{error} ({error.hint})" if error.hint else str(error))
+    except OSError as error:
+        return _ended(words_of(error))
     return 0
+
+
+def _ended(why: str) -> int:
+    print(f"Error: {why}", file=sys.stderr)  # noqa: T201 - the last words of a command
+    return 1
 
 
 @asynccontextmanager
@@ -361,8 +366,7 @@ class CannotListen(OrchestratorError):
     hint = "stop what listens there, or set OLLAMA_HOST to another address"
 
     def __init__(self, address: ServerAddress, error: OSError) -> None:
-        reason = (error.strerror or str(error)).lower()
-        super().__init__(f"listen tcp {address.authority}: bind: {reason}")
+        super().__init__(f"listen tcp {address.authority}: bind: {reason_of(error)}")
 
 
 def _is_loopback(address: ServerAddress) -> bool:
@@ -391,10 +395,17 @@ def _settings_file(folder: Path) -> Mapping[str, object]:
         value = json.loads((folder / _SETTINGS_FILE).read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        logger.warning("settings not readable, ignored", extra={"file": _SETTINGS_FILE, "error": str(error)})
+    except OSError as error:
+        _ignore_settings(words_of(error))
+        return {}
+    except ValueError as error:
+        _ignore_settings(str(error))
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _ignore_settings(why: str) -> None:
+    logger.warning("settings not readable, ignored", extra={"file": _SETTINGS_FILE, "error": why})
 
 
 def _introduce_key(folder: Path) -> None:

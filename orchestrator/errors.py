@@ -85,6 +85,11 @@ class StoreError(OrchestratorError):
     """Reading or writing the model store failed."""
 
 
+def words_of(error: OSError) -> str:
+    """What the system says, and of which file if of one: ``/etc/x: permission denied``."""
+    return f"{error.filename}: {reason_of(error)}" if error.filename else reason_of(error)
+
+
 def reason_of(error: OSError) -> str:
     """What the system says of an error, without number and path: ``no such file or directory``."""
     return (error.strerror or str(error)).lower()

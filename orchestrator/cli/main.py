@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from orchestrator.cli import commands, grammar
-from orchestrator.errors import OrchestratorError, reason_of
+from orchestrator.errors import OrchestratorError, words_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,14 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        return _fail(_words(error))
+        return _fail(words_of(error))
     return status
-
-
-def _words(error: OSError) -> str:
-    """What the system says, without its number."""
-    said = reason_of(error)
-    return f"{error.filename}: {said}" if error.filename else said
 
 
 def _fail(message: str, hint: str | None = None) -> int:

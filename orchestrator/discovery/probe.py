@@ -16,6 +16,7 @@ from pathlib import Path
 from orchestrator.discovery.device_list import parse_device_list
 from orchestrator.discovery.filters import allowed, numbered, one_variant_each, parse_architectures, supported
 from orchestrator.domain.devices import Device
+from orchestrator.errors import words_of
 from orchestrator.process.libraries import library_path
 
 logger = logging.getLogger(__name__)
@@ -94,8 +95,11 @@ class DeviceProbe:
                 timeout=patience.total_seconds(),
                 check=True,
             )
-        except (OSError, subprocess.SubprocessError) as error:
-            logger.warning("engine does not list its devices", extra={"folder": folder, "error": str(error)})
+        except OSError as error:
+            _note_silence(folder, words_of(error))
+            return None
+        except subprocess.SubprocessError as error:
+            _note_silence(folder, str(error))
             return None
         devices = parse_device_list(answer.stdout, answer.stderr, library_path=self._folders(folder))
         if any(device.library == "CUDA" for device in devices):
@@ -138,3 +142,7 @@ class DeviceProbe:
         if variant is not None:
             env["GGML_BACKEND_PATH"] = str(self.engine.backends[variant])
         return env
+
+
+def _note_silence(folder: Path | None, why: str) -> None:
+    logger.warning("engine does not list its devices", extra={"folder": folder, "error": why})

@@ -32,5 +32,5 @@ def as_png(data: bytes) -> bytes:
             out = io.BytesIO()
             image.save(out, "PNG")
     except (OSError, UnidentifiedImageError, ValueError, SyntaxError, EOFError) as error:
-        raise UndecodableImage(f"decode WebP image: {error}") from error
+        raise UndecodableImage("decode WebP image: it is damaged, or no WebP image") from error
     return out.getvalue()

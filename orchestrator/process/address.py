@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, reason_of
 
 LOOPBACK = "127.0.0.1"
 MAX_SOCKET_PATH_BYTES = 107 if sys.platform == "linux" else 103
@@ -98,7 +98,7 @@ def run_directory(base: Path) -> Iterator[RunDirectory]:
                 stack.callback(_remove, path)
                 stack.enter_context(_locked(path / _LOCK))
         except OSError as error:
-            raise RunDirectoryUnusable(f"cannot keep sockets in {base}: {error}") from error
+            raise RunDirectoryUnusable(f"cannot keep sockets in {base}: {reason_of(error)}") from error
         yield RunDirectory(path)
 
 

@@ -6,10 +6,11 @@ A process of its own, for the daemon would keep the memory of all that is import
 import sys
 from pathlib import Path
 
+from orchestrator.errors import words_of
 from orchestrator.registry.key import ensure_key
 
 try:
     PUBLIC = ensure_key(Path(sys.argv[1]))
 except OSError as error:
-    sys.exit(str(error))
+    sys.exit(words_of(error))
 sys.stdout.write(PUBLIC or "")

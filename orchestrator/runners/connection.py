@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import cast
 
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, words_of
 from orchestrator.process.address import Address, UnixAddress
 from orchestrator.runners.http import MalformedResponse, ResponseReader
 
@@ -91,7 +91,7 @@ class Channel:
                 return (await loop.create_unix_connection(_Connection, str(self._address.path)))[1]
             return (await loop.create_connection(_Connection, self._address.host, self._address.port))[1]
         except OSError as error:
-            raise EngineUnreachable(str(error)) from error
+            raise EngineUnreachable(words_of(error)) from error
 
     def _give_back(self, connection: _Connection, answer: Answer) -> None:
         if self._keeps is None and answer.is_complete:
