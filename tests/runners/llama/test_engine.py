@@ -146,7 +146,7 @@ async def test_a_program_that_cannot_be_started_is_an_error(
 ) -> None:
     info = replace(scripted.info(), argv_prefix=(str(tmp_path / "missing"),))
     engine = LlamaEngine(info, EngineSettings(), run)
-    with pytest.raises(RunnerFailed, match="^error starting llama-server: .*No such file"):
+    with pytest.raises(RunnerFailed, match="^error starting llama-server: .*: no such file or directory$"):
         await engine.load(LoadOrder(spec=spec))
 
 
