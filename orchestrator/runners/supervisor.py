@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from orchestrator.errors import RunnerFailed
+from orchestrator.errors import RunnerFailed, words_of
 from orchestrator.process.address import Address, RunDirectory
 from orchestrator.process.child import Child, child_process
 from orchestrator.process.cleanup import to_the_end
@@ -95,7 +95,7 @@ class EngineProcess:
             try:
                 child = await stack.enter_async_context(process)
             except OSError as error:
-                raise RunnerFailed(f"error starting llama-server: {error}") from error
+                raise RunnerFailed(f"error starting llama-server: {words_of(error)}") from error
             cleanup = stack.pop_all()
         return cls(child, log, address, cleanup)
 
