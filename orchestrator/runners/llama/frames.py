@@ -9,6 +9,7 @@ Source: ``llama-server`` §7.2, §7.3, §8.1; ``prompts`` §1.9, §1.10.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,28 +55,27 @@ class Wanted:
         return StopGuard(self.stops) if any(self.stops) else None
 
 
-class CompletionDecoder:
-    """Reads the stream of ``/completion``.
+class Decoder(ABC):
+    """Reads one stream.
 
     ``done`` is set once the final frame has come, ``failure`` once something went wrong: the chunks before it
     are not lost, and nothing follows.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, what: str) -> None:
         self.done: Done | None = None
         self.failure: RunnerFailed | None = None
         self._wanted = wanted
+        self._what = what
+        """The stream, as errors call it."""
         self._guard = wanted.guard
         self._events = EventDecoder()
-        self._last_piece = ""
-        self._repeats = 0
-        self._pieces = 0
 
     def feed(self, data: bytes) -> list[Item]:
         """The chunks that ``data`` completes."""
         items: list[Item] = []
         try:
-            self._decode(_payloads(self._events, data, "llama-server response"), items)
+            self._decode(_payloads(self._events, data, self._what), items)
         except RunnerFailed as failure:
             self.failure = failure
         return items
@@ -84,19 +84,28 @@ class CompletionDecoder:
         """The stream has ended: what was still held back."""
         return self.feed(b"\n")
 
+    @abstractmethod
+    def _decode(self, payloads: Sequence[bytes], items: list[Item]) -> None:
+        """Add the chunks in ``payloads`` to ``items``. Raises ``RunnerFailed``."""
+
+
+class CompletionDecoder(Decoder):
+    """Reads the stream of ``/completion``."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        super().__init__(wanted, "llama-server response")
+        self._last_piece = ""
+        self._repeats = 0
+        self._pieces = 0
+
     def _decode(self, payloads: Sequence[bytes], items: list[Item]) -> None:
         if not payloads or self.done is not None:
             return
         wants_logprobs, guard = self._wanted.top_logprobs is not None, self._guard
-        for frame in _frames(payloads, "llama-server response"):
+        for frame in _frames(payloads, self._what):
             content = frame.get("content") or ""
             if frame.get("stop"):
-                self.done = self._ending(frame)
-                if guard is not None:
-                    content = guard.take(content) + guard.end(self.done.stop_sequence)
-                    self.done = _at_stop(self.done, guard.found)
-                if content or wants_logprobs and frame.get("completion_probabilities"):
-                    items.append(self._chunk(frame, content))
+                self._decode_last(frame, content, items)
                 break
             if not content:
                 if error := frame.get("error"):
@@ -120,6 +129,16 @@ class CompletionDecoder:
                 items.append(self._chunk(frame, content) if wants_logprobs else Chunk(content))
             if self.done is not None:
                 break
+
+    def _decode_last(self, frame: Frame, content: str, items: list[Item]) -> None:
+        """The frame that says how the answer ended, with the text that is left."""
+        self.done = self._ending(frame)
+        if self._guard is not None:
+            content = self._guard.take(content) + self._guard.end(self.done.stop_sequence)
+            self.done = _at_stop(self.done, self._guard.found)
+        wants_logprobs = self._wanted.top_logprobs is not None
+        if content or wants_logprobs and frame.get("completion_probabilities"):
+            items.append(self._chunk(frame, content))
 
     def _met_stop(self, frame: Frame, stop: str) -> Done:
         """The end at a stop string that the engine has let through."""
@@ -166,38 +185,21 @@ class _CallInParts:
         return ToolCall(name, _arguments(name, "".join(self.arguments)), index, "".join(self.id))
 
 
-class ChatDecoder:
-    """Reads the stream of ``/v1/chat/completions``; ``done`` and ``failure`` as in ``CompletionDecoder``."""
+class ChatDecoder(Decoder):
+    """Reads the stream of ``/v1/chat/completions``."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self.done: Done | None = None
-        self.failure: RunnerFailed | None = None
-        self._wanted = wanted
-        self._guard = wanted.guard
-        self._events = EventDecoder()
+        super().__init__(wanted, "llama-server chat response")
         self._calls: dict[int, _CallInParts] = {}
         self._ending: Frame | None = None
         """What ended the answer, as ``/completion`` tells it, from an engine that was asked to say so."""
-
-    def feed(self, data: bytes) -> list[Item]:
-        """The chunks that ``data`` completes."""
-        items: list[Item] = []
-        try:
-            self._decode(_payloads(self._events, data, "llama-server chat response"), items)
-        except RunnerFailed as failure:
-            self.failure = failure
-        return items
-
-    def close(self) -> list[Item]:
-        """The stream has ended: what was still held back."""
-        return self.feed(b"\n")
 
     def _decode(self, payloads: Sequence[bytes], items: list[Item]) -> None:
         payloads = [payload for payload in payloads if payload.rstrip() != b"[DONE]"]
         if not payloads:
             return
         wants_logprobs = self._wanted.top_logprobs is not None
-        for frame in _frames(payloads, "llama-server chat response"):
+        for frame in _frames(payloads, self._what):
             if error := frame.get("error"):
                 raise _failure("llama-server chat error", error)
             choices = frame.get("choices")
@@ -251,9 +253,6 @@ class ChatDecoder:
         if self.done is not None and self.done.usage == Usage() and (timings := frame.get("timings")):
             done = self.done
             self.done = Done(done.reason, _usage(timings), done.detail, done.stop_sequence)
-
-
-Decoder = CompletionDecoder | ChatDecoder
 
 
 def _at_stop(done: Done | None, stop: str) -> Done | None:
