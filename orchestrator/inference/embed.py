@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.domain.loads import ModelFacts
+from orchestrator.domain.loads import LoadSpec, ModelFacts
 from orchestrator.domain.requests import EmbedRequest
 from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed, UnreadableAnswer
 from orchestrator.inference.errors import ModelNotFound, ModelNotPulled, ModelRequired
@@ -73,9 +73,7 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
     started_ns = time.perf_counter_ns()
     if not request.model.strip():
         raise ModelNotFound(request.model)
-    model = await inference.open(request.model, ModelNotPulled)
-    _refuse_unusable(model)
-    spec = inference.spec_of_reader(model, request.options)
+    model, spec = await _reader(inference, request)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         load_duration_ns = time.perf_counter_ns() - started_ns
         reader = _TextReader(
@@ -106,9 +104,7 @@ async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float,
     """The vector of one text as the engine gives it, for the older route; empty without a text."""
     if not request.model.strip():
         raise ModelRequired
-    model = await inference.open(request.model, ModelNotPulled)
-    _refuse_unusable(model)
-    spec = inference.spec_of_reader(model, request.options)
+    model, spec = await _reader(inference, request)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         if not request.texts:
             return ()
@@ -126,11 +122,16 @@ def _advice(error: EngineRefused) -> str | None:
     return "the model writes text; take an embedding model, such as all-minilm or nomic-embed-text"
 
 
-def _refuse_unusable(model: Model) -> None:
-    """Raises ``ModelNotPulled`` for a stub of a remote model, ``ReplacedModel`` for a dead format."""
+async def _reader(inference: Inference, request: EmbedRequest) -> tuple[Model, LoadSpec]:
+    """The model that is asked for, and how to load it.
+
+    Raises ``ModelNotPulled``, for a stub of a remote model too, and ``ReplacedModel`` for a dead format.
+    """
+    model = await inference.open(request.model, ModelNotPulled)
     if not model.has_weights:
         raise ModelNotPulled(model.name.short.removesuffix(":latest"))
     refuse_replaced(model)
+    return model, inference.spec_of_reader(model, request.options)
 
 
 class _TextReader:

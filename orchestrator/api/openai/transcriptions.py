@@ -96,6 +96,25 @@ async def _transcribed(inference: Inference, wanted: ChatRequest) -> str:
 
 async def _read(request: web.Request) -> Recording:
     """The form. Raises ``InvalidForm``, ``InvalidFile``, ``ModelRequired``, ``Unsupported``."""
+    texts, audio = await _parts(request)
+    if not texts.get("model"):
+        raise ModelRequired
+    if audio is None:
+        raise InvalidFile("file is required: http: no such file")
+    if not audio:
+        raise InvalidFile("audio file is empty")
+    _refuse_unsupported(texts)
+    return Recording(
+        texts["model"],
+        audio,
+        texts.get("language", ""),
+        texts.get("prompt", ""),
+        texts.get("response_format", ""),
+    )
+
+
+async def _parts(request: web.Request) -> tuple[dict[str, str], bytes | None]:
+    """The texts of the form by name, and the file, if there is one. Raises ``InvalidForm``."""
     if request.content_type != "multipart/form-data":
         raise InvalidForm("request Content-Type isn't multipart/form-data")
     texts: dict[str, str] = {}
@@ -111,20 +130,7 @@ async def _read(request: web.Request) -> Recording:
                 texts[part.name] = content.decode(errors="replace")
     except (ValueError, RuntimeError, web.RequestPayloadError) as error:
         raise InvalidForm(str(error)) from error
-    if not texts.get("model"):
-        raise ModelRequired
-    if audio is None:
-        raise InvalidFile("file is required: http: no such file")
-    if not audio:
-        raise InvalidFile("audio file is empty")
-    _refuse_unsupported(texts)
-    return Recording(
-        texts["model"],
-        audio,
-        texts.get("language", ""),
-        texts.get("prompt", ""),
-        texts.get("response_format", ""),
-    )
+    return texts, audio
 
 
 def _refuse_unsupported(texts: dict[str, str]) -> None:
