@@ -56,6 +56,7 @@ def scripted_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         here.model("plain", template=PLAIN)
         here.model("tools", template=TOOLS)
         here.model("thinking", template=THINKING)
+        here.native("native")
         here.embedder()
         yield here
 

@@ -21,9 +21,9 @@ from anthropic.types import Message, TextBlock, ThinkingBlock, ToolParam, ToolUs
 from pydantic import BaseModel
 
 from integration.cases.place import (
+    CALL,
     FULL_WINDOW,
     PLAIN,
-    THINKING,
     TOOLS,
     Json,
     Place,
@@ -37,7 +37,6 @@ from tests.http_replay.transport import Server
 
 pytestmark = pytest.mark.timeout(180)
 
-CALL = '<tool_call>{"name": "find", "arguments": {"pattern": "*.txt", "depth": 2}}</tool_call>'
 FIND: ToolParam = {
     "name": "find",
     "description": "Find files",
@@ -52,35 +51,19 @@ GREEDY = {"temperature": 0}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-@pytest.fixture(scope="module")
-def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A daemon over a scripted engine, with one model for each way of answering."""
-    with place(tmp_path_factory.mktemp("anthropic")) as here:
-        here.model("plain", template=PLAIN)
-        here.model("tools", template=TOOLS)
-        here.model("thinking", template=THINKING)
-        here.model(
-            "native", metadata={"tokenizer.chat_template": "{% for m in messages %}{{ m }}{% endfor %}"}
-        )
-        yield here
+def client_of(address: str) -> Anthropic:
+    return Anthropic(base_url=f"http://{address}", api_key="none", max_retries=0)
 
 
 @pytest.fixture
-def here(scripted: Place) -> Place:
-    """The same, its engine without any script."""
-    scripted.script()
-    return scripted
-
-
-@pytest.fixture
-def client(scripted: Place) -> Iterator[Anthropic]:
-    with Anthropic(base_url=f"http://{scripted.server.address}", api_key="none", max_retries=0) as client:
+def client(scripted_place: Place) -> Iterator[Anthropic]:
+    with client_of(scripted_place.server.address) as client:
         yield client
 
 
 @pytest.fixture
 def real_client(real_daemon: str) -> Iterator[Anthropic]:
-    with Anthropic(base_url=f"http://{real_daemon}", api_key="none", max_retries=0) as client:
+    with client_of(real_daemon) as client:
         yield client
 
 
@@ -451,7 +434,7 @@ def test_silence_is_broken_by_pings(tmp_path: Any) -> None:
         here.model("plain", template=PLAIN)
         here.script(answers={"/completion": [{"sse": [{"$sleep": 0.3}, *completion(["One"])]}]})
         with (
-            Anthropic(base_url=f"http://{here.server.address}", api_key="none", max_retries=0) as client,
+            client_of(here.server.address) as client,
             client.messages.with_streaming_response.create(
                 model="plain", max_tokens=9, messages=[{"role": "user", "content": "x"}], stream=True
             ) as response,

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from integration.cases.place import OUT_OF_BUDGET, Place, completion
+from integration.cases.place import CALL, OUT_OF_BUDGET, Place, completion
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 from integration.workers import CallFailed, Worker, python_worker
 
 pytestmark = pytest.mark.timeout(180)
 
-CALL = '<tool_call>{"name": "find", "arguments": {"pattern": "*.txt", "depth": 2}}</tool_call>'
 CALLED = ["find", {"pattern": "*.txt", "depth": 2}]
 PACKAGES = ["ollama", "openai", "responses"]
 

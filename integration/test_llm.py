@@ -7,13 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from integration.cases.place import Place, completion
+from integration.cases.place import CALL, Place, completion
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 from integration.workers import CallFailed, Worker, python_worker
 
 pytestmark = pytest.mark.timeout(180)
-
-CALL = '<tool_call>{"name": "find", "arguments": {"pattern": "*.txt", "depth": 2}}</tool_call>'
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +23,8 @@ def llm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
 
 def test_models_are_found_by_what_they_can(llm: Worker, here: Place) -> None:
     chat, embedding = llm.call("models", address=here.server.address)
-    assert sorted(chat) == ["ollama/plain:latest", "ollama/thinking:latest", "ollama/tools:latest"]
+    names = ("native", "plain", "thinking", "tools")
+    assert sorted(chat) == [f"ollama/{name}:latest" for name in names]
     assert embedding == ["ollama/embedder:latest"]
 
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from integration.cases.place import OUT_OF_BUDGET, Place, completion
+from integration.cases.place import CALL, OUT_OF_BUDGET, Place, completion
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 from integration.workers import CallFailed, Worker, node_worker
 
 pytestmark = pytest.mark.timeout(180)
 
-CALL = '<tool_call>{"name": "find", "arguments": {"pattern": "*.txt", "depth": 2}}</tool_call>'
 CALLED = ["find", {"pattern": "*.txt", "depth": 2}]
 CITY = {"name": "Paris", "people": 2100000}
 CITY_TEXT = '{"name": "Paris", "people": 2100000}'

@@ -13,7 +13,7 @@ import pytest
 from ollama import AsyncClient, Client, Message, ResponseError
 from pydantic import BaseModel, Field
 
-from integration.cases.place import Place, completion
+from integration.cases.place import CALL, Place, completion
 from integration.conftest import CHAT_MODEL, EMBEDDING_MODEL
 
 pytestmark = pytest.mark.timeout(180)  # a real engine, on whatever the machine has left
@@ -268,8 +268,6 @@ def test_progress_of_a_creation_is_streamed(client: Client) -> None:
 
 
 # ---- tools and thoughts, over a scripted engine ----
-
-CALL = '<tool_call>{"name": "find", "arguments": {"pattern": "*.txt", "depth": 2}}</tool_call>'
 
 
 def find(pattern: str, depth: int = 1) -> str:

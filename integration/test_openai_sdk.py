@@ -26,11 +26,10 @@ from openai.types.responses import Response
 from pydantic import BaseModel
 
 from integration.cases.place import (
+    CALL,
     FULL_WINDOW,
     OUT_OF_BUDGET,
     PLAIN,
-    THINKING,
-    TOOLS,
     Json,
     Place,
     completion,
@@ -41,7 +40,6 @@ from integration.toy import post, until
 
 pytestmark = pytest.mark.timeout(180)
 
-CALL = '<tool_call>{"name": "find", "arguments": {"pattern": "*.txt", "depth": 2}}</tool_call>'
 FIND: Json = {
     "type": "function",
     "function": {
@@ -67,31 +65,13 @@ class City(BaseModel):
     people: int
 
 
-@pytest.fixture(scope="module")
-def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A daemon over a scripted engine, with one model for each way of answering."""
-    with place(tmp_path_factory.mktemp("openai")) as here:
-        here.model("plain", template=PLAIN)
-        here.model("tools", template=TOOLS)
-        here.model("thinking", template=THINKING)
-        here.native("native")
-        yield here
-
-
-@pytest.fixture
-def here(scripted: Place) -> Place:
-    """The same, its engine without any script."""
-    scripted.script()
-    return scripted
-
-
 def client_of(address: str) -> OpenAI:
     return OpenAI(base_url=f"http://{address}/v1", api_key="none", max_retries=0)
 
 
 @pytest.fixture
-def client(scripted: Place) -> Iterator[OpenAI]:
-    with client_of(scripted.server.address) as client:
+def client(scripted_place: Place) -> Iterator[OpenAI]:
+    with client_of(scripted_place.server.address) as client:
         yield client
 
 

@@ -39,6 +39,8 @@ JINJA = (
     "{%- if tools -%}{{ tools | tojson }}{%- endif -%}<|assistant|>"
 )
 """A chat template in the weights: the engine makes the prompts."""
+CALL = '<tool_call>{"name": "find", "arguments": {"pattern": "*.txt", "depth": 2}}</tool_call>'
+"""A call as the model writes it."""
 FULL_WINDOW = {"stop_type": "limit", "truncated": True}
 OUT_OF_BUDGET = {"stop_type": "limit"}
 
@@ -174,6 +176,12 @@ class Place:
             post(self.server, "/api/generate", {"model": model["model"], "keep_alive": 0})
         while self.engine.processes():
             self.engine.wait(0.01)
+
+    def clear(self) -> None:
+        """Nothing is loaded any more, the engine has no script and was asked nothing."""
+        self.script()
+        self.unload()
+        self.script()
 
 
 @contextmanager

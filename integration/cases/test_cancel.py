@@ -26,9 +26,7 @@ def one_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture
 def single(one_place: Place) -> Place:
-    one_place.script()
-    one_place.unload()
-    one_place.script()
+    one_place.clear()
     return one_place
 
 

@@ -31,9 +31,7 @@ def one_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture
 def single(one_place: Place) -> Place:
     """The daemon with room for one model, nothing loaded."""
-    one_place.script()
-    one_place.unload()
-    one_place.script()
+    one_place.clear()
     return one_place
 
 
