@@ -114,6 +114,11 @@ def say(*lines: str) -> None:
     sys.stderr.flush()
 
 
+def settle() -> None:
+    """Give whoever reads our output time to do so before what comes next; he tells nobody when he has."""
+    time.sleep(0.1)
+
+
 # ---- devices ----
 
 
@@ -427,7 +432,7 @@ class Exchange:
             self.wait(answer["prefill"])
         if "stderr" in answer:
             say(*answer["stderr"])
-            time.sleep(0.05)
+            settle()
         if "exit" in answer:
             leave(answer["exit"])
         if answer.get("drop"):
@@ -467,15 +472,15 @@ class Exchange:
                 self.wait(seconds)
             case {"$stderr": lines}:
                 say(*lines)
-                time.sleep(0.1)
+                settle()
             case {"$exit": status}:
-                time.sleep(0.05)
+                settle()
                 leave(status)
             case {"$kill": number}:
-                time.sleep(0.05)
+                settle()
                 die(number)
             case {"$abort": _}:
-                time.sleep(0.05)
+                settle()
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return True
             case {"$join": parts}:
