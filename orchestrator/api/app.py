@@ -26,16 +26,22 @@ from orchestrator.api.replies import empty_reply, json_reply, text_reply
 from orchestrator.api.requestlog import LOGGED_PATHS
 from orchestrator.api.routing import PARAMETER, Route, Router, Target, cleaned
 from orchestrator.api.state import AppState
+from orchestrator.api.unreadable import library_logger
 from orchestrator.errors import OrchestratorError
 from orchestrator.logs import request_id
 
 logger = logging.getLogger(__name__)
 
+LONGEST_HEADER_BYTES = 1 << 20
+"""Of a request: proxies and sign-in pages add tokens of many kilobytes. Go's limit."""
 RUNNER_OPTIONS: Mapping[str, Any] = {
     "handler_cancellation": True,  # a client that leaves ends its handler
     "access_log": None,  # the log below says more
     "keepalive_timeout": 120.0,  # also how long the headers of a request may take
     "auto_decompress": False,
+    "logger": library_logger,
+    "max_line_size": LONGEST_HEADER_BYTES,
+    "max_field_size": LONGEST_HEADER_BYTES,
 }
 """What the daemon's ``web.AppRunner`` has to be made with."""
 

@@ -104,3 +104,26 @@ async def test_a_client_that_leaves_ends_its_handler(
             await cancelled.wait()
     statuses = [vars(record)["status"] for record in caplog.records if record.getMessage() == "request"]
     assert statuses == [499]
+
+
+@pytest.mark.parametrize("length", [8_000, 100_000])
+async def test_a_long_header_is_read(state: AppState, length: int) -> None:
+    async with connected(state) as (reader, writer):
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nCookie: " + b"x" * length + b"\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [b"GET * HTTP/1.1", b"BREW /api/tags HTTP/1.1", b"GET / HTTP/9.9", b"\x16\x03\x01\x02", b"hello"],
+)
+async def test_what_is_no_http_is_one_line_of_the_log(
+    state: AppState, request_line: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        async with connected(state) as (reader, writer):
+            writer.write(request_line + b"\r\nHost: localhost\r\nContent-Length: x\r\n\r\n")
+            assert b" 400 " in await reader.readline()
+    lines = [record for record in caplog.records if "no HTTP" in record.getMessage()]
+    assert all(record.levelno <= logging.INFO and record.exc_info is None for record in lines)
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
