@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +11,6 @@ from tests.parsers.recorded import all_records, cuttings, parser_for, total, wan
 
 RECORDS = list(all_records())
 
-_run: set[str] = set()
-
 
 @pytest.mark.parametrize(
     ("file", "record"), [pytest.param(file, record, id=record["id"]) for file, record in RECORDS]
@@ -23,7 +19,6 @@ def test_a_recorded_output_gives_what_is_right_however_it_is_cut(file: str, reco
     for name, pieces in cuttings(record).items():
         found = total(parser_for(file, record), pieces)
         assert same(wanted(record), found), f"{name}: {found}"
-    _run.add(f"{file} {record['id']}")
 
 
 @settings(max_examples=300, deadline=None)
@@ -34,12 +29,3 @@ def test_any_cut_of_a_recorded_output_gives_the_same(data: st.DataObject) -> Non
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     assert same(wanted(record), total(parser_for(file, record), pieces))
-
-
-def test_every_record_was_run(request: pytest.FixtureRequest) -> None:
-    asked = [item for item in request.session.items if item.name.startswith("test_a_recorded_output_gives")]
-    if len(asked) < len(RECORDS):
-        pytest.skip("not all records were asked for")
-    for file, count in sorted(Counter(file for file, _ in RECORDS).items()):
-        print(f"{file}: {count}")
-    assert {f"{file} {record['id']}" for file, record in RECORDS} == _run
