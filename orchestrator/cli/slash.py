@@ -80,9 +80,10 @@ def _save(session: Session, line: str) -> None:
         for _ in session.native.create({key: value for key, value in request.items() if value}):
             pass
     except ApiError as error:
-        if "invalid model name" not in str(error):
-            raise
-        print(f"error: The model name '{name}' is invalid")
+        if "invalid model name" in str(error):
+            print(f"error: The model name '{name}' is invalid")
+        else:  # the conversation is worth more than the model that was to keep it
+            print(f"error: could not save '{name}': {error}")
     else:
         print(f"Created new model '{name}'")
 

@@ -217,6 +217,12 @@ def test_a_name_that_cannot_be_is_told_when_saving(talk: Any, server: NativeServ
     assert talk("/save a/b/c/d/e")[0] == "error: The model name 'a/b/c/d/e' is invalid\n"
 
 
+def test_a_session_that_cannot_be_saved_goes_on(talk: Any, server: NativeServer) -> None:
+    server.says("POST /api/create", {"error": "write x: no space left on device"})
+    out, _ = talk("/save mine", "/clear")
+    assert out == "error: could not save 'mine': write x: no space left on device\nCleared session context\n"
+
+
 def test_models_can_be_listed(talk: Any, server: NativeServer) -> None:
     server.says("GET /api/tags", {"models": []})
     assert talk("/list x")[0] == "NAME    ID    SIZE    MODIFIED \n"
