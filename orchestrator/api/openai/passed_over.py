@@ -6,7 +6,7 @@ told. Source: ``api-compat`` §2–§4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.api.warnings import no_effect
@@ -40,6 +40,24 @@ def in_chat(body: wire.ChatCompletionRequest) -> Iterator[str]:
 def in_completion(body: wire.CompletionRequest) -> Iterator[str]:
     """The same of a completion."""
     yield from in_stops(body.stop)
+
+
+def in_embedding(body: wire.EmbeddingRequest) -> Iterator[str]:
+    """The same of texts to embed."""
+    if body.dimensions < 0:
+        yield no_effect("dimensions", "it is negative")
+
+
+def in_transcription(fields: Mapping[str, str]) -> Iterator[str]:
+    """The same of the fields of a form."""
+    form = fields.get("response_format", "")
+    if form not in ("", "json", "text"):
+        yield no_effect("response_format", "it is neither json nor text")
+    for name in ("timestamp_granularities", "timestamp_granularities[]", "include", "include[]"):
+        if fields.get(name):
+            yield no_effect(name, "a transcription is its text alone")
+    if fields.get("temperature", "0").strip("0.") != "":
+        yield no_effect("temperature", "a transcription is always made with 0")
 
 
 def in_stops(value: Any) -> Iterator[str]:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from aiohttp import BodyPartReader, web
 
+from orchestrator.api.disclosures import warning_members
 from orchestrator.api.errors import ERROR_TYPE
 from orchestrator.api.openai.errors import Unsupported
+from orchestrator.api.openai.passed_over import in_transcription
 from orchestrator.api.replies import PLAIN_JSON, json_reply, text_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered
+from orchestrator.api.warnings import logged
 from orchestrator.domain.chunks import folded
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.white_space import trim
@@ -52,6 +55,8 @@ class Recording:
     language: str = ""
     prompt: str = ""
     response_format: str = ""
+    warnings: tuple[str, ...] = ()
+    """What in the form has no effect."""
 
 
 def routes(state: AppState) -> Iterable[Route]:
@@ -68,7 +73,8 @@ def routes(state: AppState) -> Iterable[Route]:
             raise InvalidFile(f"{described(recording.audio)} is not a recording; send WAV or MP3") from error
         if recording.response_format == "text":
             return text_reply(text)
-        return json_reply(wire.Transcription(text=text), content_type=PLAIN_JSON)
+        members = wire.Transcription(text=text).model_dump() | warning_members(recording.warnings)
+        return json_reply(members, content_type=PLAIN_JSON)
 
     return (Route("POST", "/v1/audio/transcriptions", post),)
 
@@ -110,6 +116,7 @@ async def _read(request: web.Request) -> Recording:
         texts.get("language", ""),
         texts.get("prompt", ""),
         texts.get("response_format", ""),
+        logged(in_transcription(texts)),
     )
 
 

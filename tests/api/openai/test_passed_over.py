@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.api.openai.passed_over import in_chat, in_completion
+from orchestrator.api.openai.passed_over import in_chat, in_completion, in_embedding, in_transcription
 from orchestrator.api.openai.responses.passed_over import in_response
 from orchestrator.wire import openai as wire
 from orchestrator.wire import responses
@@ -69,6 +69,34 @@ def test_a_value_of_a_chat_that_changes_nothing_is_named(members: Any, place: st
 def test_a_stop_of_a_completion_that_is_none_is_named() -> None:
     assert list(in_completion(decode({"prompt": "x", "stop": ["a"]}, wire.CompletionRequest))) == []
     assert len(list(in_completion(decode({"prompt": "x", "stop": 5}, wire.CompletionRequest)))) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"response_format": "json", "temperature": "0.0"}, {"response_format": "text", "temperature": "0"}],
+)
+def test_an_ordinary_transcription_is_not_warned_of(fields: dict[str, str]) -> None:
+    assert list(in_transcription({"model": "m", "language": "en", **fields})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("response_format", "verbose_json"),
+        ("timestamp_granularities[]", "word"),
+        ("include[]", "logprobs"),
+        ("temperature", "0.7"),
+        ("temperature", "hot"),
+    ],
+)
+def test_a_field_of_a_transcription_that_changes_nothing_is_named(name: str, value: str) -> None:
+    (text,) = in_transcription({"model": "m", name: value})
+    assert text.startswith(f"{name} has no effect: ")
+
+
+def test_dimensions_that_are_none_are_named() -> None:
+    assert list(in_embedding(decode({"input": "x", "dimensions": 8}, wire.EmbeddingRequest))) == []
+    assert len(list(in_embedding(decode({"input": "x", "dimensions": -8}, wire.EmbeddingRequest)))) == 1
 
 
 @pytest.mark.parametrize(
