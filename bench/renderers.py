@@ -64,7 +64,7 @@ def makers(wanted: Sequence[str]) -> Iterable[tuple[str, Callable[[], str]]]:
     tools, think = parse_tools(definitions), Think(on=True)
     for name in registry.names():
         if not wanted or name in wanted:
-            renderer = registry.get(name)
+            renderer = registry.make(name)
             yield name, lambda renderer=renderer: renderer.render(messages, tools, think)  # type: ignore[misc]
     for name in NAMES:
         if not wanted or name in wanted:

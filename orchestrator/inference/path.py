@@ -59,12 +59,12 @@ class PromptPath:
 
     def source(self) -> Renderer | GoTemplate:
         """What renders this model's prompts. Raises ``UnknownRenderer``."""
-        return renderers.get(self.renderer_name) if self.renderer_name else self.template
+        return renderers.make(self.renderer_name) if self.renderer_name else self.template
 
     @property
     def leading_bos(self) -> str:
         """What the renderer puts in front of every prompt."""
-        return renderers.get(self.renderer_name).leading_bos if self.renderer_name else ""
+        return renderers.make(self.renderer_name).leading_bos if self.renderer_name else ""
 
     def settled_think(self, think: Think | None) -> Think | None:
         """The setting as this family understands it: gpt-oss knows no level above ``high``."""

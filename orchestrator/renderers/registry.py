@@ -1,4 +1,7 @@
-"""The renderers by name, as a model's config names them."""
+"""The renderers by name, as a model's config names them.
+
+A new family is one entry in ``BUILT_IN``; ``register`` overrides at run time.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +21,6 @@ class UnknownRenderer(OrchestratorError):
     def __init__(self, name: str) -> None:
         super().__init__(f'unknown renderer "{name}"')
         self.name = name
-
-
-class RendererRegistry:
-    """A table of constructors; what is registered later replaces what was there."""
-
-    def __init__(self, constructors: Mapping[str, Constructor] | None = None) -> None:
-        self._constructors: dict[str, Constructor] = dict(constructors or {})
-
-    def register(self, name: str, constructor: Constructor) -> None:
-        """Add a renderer, or replace the one of that name."""
-        self._constructors[name] = constructor
-
-    def get(self, name: str) -> Renderer:
-        """A renderer of that name. Raises ``UnknownRenderer``."""
-        constructor = self._constructors.get(name)
-        if constructor is None:
-            raise UnknownRenderer(name)
-        return constructor()
-
-    def names(self) -> tuple[str, ...]:
-        """All names, sorted."""
-        return tuple(sorted(self._constructors))
 
 
 def _family(module: str, name: str, **arguments: Any) -> Constructor:
@@ -82,8 +63,27 @@ BUILT_IN: Mapping[str, Constructor] = {
 }
 """Name → constructor of every family that comes with the program."""
 
-_registry = RendererRegistry(BUILT_IN)
+_registered: dict[str, Constructor] = {}
 
-get = _registry.get
-names = _registry.names
-register = _registry.register
+
+def register(name: str, constructor: Constructor) -> None:
+    """Make ``name`` known, or replace the built-in renderer of that name."""
+    _registered[name] = constructor
+
+
+def unregister(name: str) -> None:
+    """Forget a name that was registered; a built-in renderer of that name is back."""
+    _registered.pop(name, None)
+
+
+def make(name: str) -> Renderer:
+    """A renderer of that name. Raises ``UnknownRenderer``."""
+    constructor = _registered.get(name) or BUILT_IN.get(name)
+    if constructor is None:
+        raise UnknownRenderer(name)
+    return constructor()
+
+
+def names() -> tuple[str, ...]:
+    """The names of all renderers there are."""
+    return tuple({**BUILT_IN, **_registered})

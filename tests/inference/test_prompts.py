@@ -26,7 +26,7 @@ from tests.prompt_records import PROMPTS, conversation
 def source(record: Record) -> Renderer | GoTemplate:
     """What makes the prompts of a record."""
     if "renderer" in record:
-        return renderers.get(record["renderer"])
+        return renderers.make(record["renderer"])
     name = record["template"]
     own = PROMPTS / "templates" / f"{name}.gotmpl"
     return GoTemplate.parse(own.read_text() if own.exists() else known(name).text)

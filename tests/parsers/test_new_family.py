@@ -119,6 +119,7 @@ def family() -> Iterator[None]:
     renderers.register(FAMILY, InventedRenderer)
     parsers.register(FAMILY, InventedParser, ParserTraits(has_tools=True, has_thinking=False))
     yield
+    renderers.unregister(FAMILY)
     parsers.unregister(FAMILY)
 
 

@@ -23,7 +23,7 @@ from tests.golden_records import Record, records
 
 def outcome(name: str, record: Record) -> str | None:
     messages, tools, think = prompt_records.conversation(record)
-    renderer = registry.get(name)
+    renderer = registry.make(name)
     if "error" in record:
         with pytest.raises(BadRequest, match=f"^{re.escape(record['error'])}$"):
             renderer.render(messages, tools or (), think)
@@ -99,10 +99,10 @@ THINKS = st.sampled_from([None, Think(False), Think(True), Think(True, "low"), T
 def test_any_conversation_has_a_prompt_or_is_refused(
     name: str, messages: list[Message], tools: list[Tool], think: Think | None
 ) -> None:
-    renderer = registry.get(name)
+    renderer = registry.make(name)
     with suppress(BadRequest):
         prompt = renderer.render(messages, tools, think)
-        assert prompt == registry.get(name).render(tuple(messages), tuple(tools), think)
+        assert prompt == registry.make(name).render(tuple(messages), tuple(tools), think)
         assert name == "cohere" or prompt.startswith(renderer.leading_bos)
 
 
@@ -114,7 +114,7 @@ def conversation_of(length: int) -> list[Message]:
 
 @pytest.mark.parametrize("name", registry.names())
 def test_a_long_conversation_is_rendered_quickly(name: str) -> None:
-    renderer = registry.get(name)
+    renderer = registry.make(name)
     messages = conversation_of(100)
     seconds = []
     for _ in range(3):

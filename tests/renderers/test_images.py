@@ -33,7 +33,7 @@ def test_images_of_a_text_with_tags_are_counted() -> None:
     assert tags.tagged(Message("user", "", images=(PICTURE,))) == "[img-1]"
 
 
-PLACING = [name for name in registry.names() if registry.get(name).places_images]
+PLACING = [name for name in registry.names() if registry.make(name).places_images]
 
 
 @pytest.mark.parametrize("name", [name for name in PLACING if name != "qwen3.8"])
@@ -44,5 +44,5 @@ def test_every_image_is_tagged_whoever_sent_it(name: str) -> None:
         Message("assistant", "a", images=(PICTURE,)),
         Message("user", "v", images=(PICTURE,)),
     ]
-    prompt = registry.get(name).render(messages, (), None)
+    prompt = registry.make(name).render(messages, (), None)
     assert [f"[img-{number}] {text}" in prompt for number, text in enumerate("suav")] == [True] * 4

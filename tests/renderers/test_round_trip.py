@@ -120,7 +120,7 @@ def written(name: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     made = tuple(ToolCall(tool, values, at, f"call_{at}") for at, (tool, values) in enumerate(calls))
     results = [Message("tool", "done", tool_name=c.name, tool_call_id=c.id) for c in made]
     messages = [Message("user", "GO"), Message("assistant", tool_calls=made), *results]
-    prompt = renderers.get(name).render(messages, TOOLS, OFF)
+    prompt = renderers.make(name).render(messages, TOOLS, OFF)
     start = prompt.index(family.opening, prompt.index("GO"))
     return prompt[start : prompt.index(family.ending, start)]
 
