@@ -19,6 +19,7 @@ from orchestrator.process.libraries import library_path
 from orchestrator.runners.base import LoadOrder
 from orchestrator.runners.engines import EngineInfo
 from orchestrator.runners.llama.visibility import visibility
+from orchestrator.runners.llama.waiting import waiting
 from orchestrator.units import GIB, MIB
 
 logger = logging.getLogger(__name__)
@@ -312,7 +313,7 @@ class _Plan:
             env |= library_path((str(self.engine.library_dir), *of_devices), inherited)
         if backend := self._backend():
             env["GGML_BACKEND_PATH"] = str(backend)
-        env |= visibility(self.order.devices, inherited)
+        env |= visibility(self.order.devices, inherited) | waiting(inherited)
         env["LLAMA_MEDIA_MARKER"] = marker
         return env
 
