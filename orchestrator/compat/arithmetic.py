@@ -35,7 +35,7 @@ class StoredTensor:
             return np.frombuffer(self.raw, np.float32).reshape(shape)
         if kind is GGMLQuantizationType.F16:
             return np.frombuffer(self.raw, np.float16).astype(np.float32).reshape(shape)
-        rows = np.frombuffer(self.raw, np.uint8).reshape(-1, len(self.raw) // max(self._rows, 1))
+        rows = np.frombuffer(self.raw, np.uint8).reshape(-1, len(self.raw) // self._rows)
         try:
             numbers: Floats = dequantize(rows, kind)
         except NotImplementedError as error:
@@ -53,6 +53,9 @@ class StoredTensor:
 
 def computed(operation: Operation, tensors: Sequence[StoredTensor], arguments: Mapping[str, int]) -> bytes:
     """The data that ``operation`` makes of ``tensors``. Raises ``CannotTranslate``."""
+    for tensor in tensors:
+        if not tensor.info.elements:
+            raise CannotTranslate(f'tensor "{tensor.info.name}" is empty')
     try:
         return _OPERATIONS[operation](tensors, **arguments)
     except ValueError as error:  # numpy's word for shapes that do not fit

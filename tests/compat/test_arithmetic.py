@@ -85,3 +85,10 @@ def test_numbers_of_a_type_without_a_reader_are_refused() -> None:
     tensor = StoredTensor(TensorInfo("t", (256,), "Q8_K", 0, 292), bytes(292))
     with pytest.raises(CannotTranslate, match="Q8_K cannot be read"):
         computed(Operation.PROMOTE, [tensor], {})
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 0), (4, 0)])
+@pytest.mark.parametrize("operation", [Operation.PROMOTE, Operation.INTERLEAVE])
+def test_empty_tensors_are_refused(operation: Operation, shape: tuple[int, ...]) -> None:
+    with pytest.raises(CannotTranslate, match='tensor "t" is empty'):
+        computed(operation, [StoredTensor(TensorInfo("t", shape, "F16", 0, 0), b"")], {})
