@@ -18,6 +18,8 @@ _COPIED_UINTS = (
     *("patch_size", "num_channels", "spatial_merge_size"),
 )
 _PATCHES = ("v.patch_embd.weight", "v.patch_embd.weight.1")
+FRAME_NAMES: Mapping[str, str] = {f"v.patch_embd_{frame}.weight": name for frame, name in enumerate(_PATCHES)}
+"""Published names of the convolutions of two frames → those of the engine."""
 
 
 def tower(source: Source, kind: str, *, prefixes: tuple[str, ...] = ("v.", "mm.")) -> Draft:

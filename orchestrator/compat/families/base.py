@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from orchestrator.compat.draft import Draft
 from orchestrator.compat.plan import FilePlan
 from orchestrator.compat.source import Source
 
@@ -21,3 +22,9 @@ class Family:
     text: Translator | None = None
     projector: Translator | None = None
     """For files with tensors of a vision tower, ``v.…``."""
+
+
+def set_rope_sections(draft: Draft) -> None:
+    """Take over the sections of a rope of several dimensions; engines want four of them."""
+    if sections := draft.source.config.uints("rope.mrope_section"):
+        draft.set(".rope.dimension_sections", "arr:i32", [*sections, 0][:4])

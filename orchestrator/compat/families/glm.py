@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from orchestrator.compat.draft import Draft
-from orchestrator.compat.families.base import Family
+from orchestrator.compat.families.base import Family, set_rope_sections
 from orchestrator.compat.plan import FilePlan
 from orchestrator.compat.source import Source
 from orchestrator.compat.tower import (
+    FRAME_NAMES,
     activate,
     copy_float,
     copy_uint,
@@ -21,9 +22,7 @@ from orchestrator.compat.vocabulary import ends, set_pre_tokenizer
 def _ocr_text(source: Source) -> FilePlan:
     draft = Draft(source)
     draft.take_name("glm4")
-    sections = source.config.uints("rope.mrope_section")
-    if sections:
-        draft.set(".rope.dimension_sections", "arr:i32", [*sections, 0][:4])
+    set_rope_sections(draft)
     draft.set_if_absent(".rope.dimension_count", "u32", source.config.uint("attention.key_length"))
     set_pre_tokenizer(draft, "chatglm-bpe")
     draft.hide("v.", "mm.")
@@ -44,8 +43,7 @@ def _ocr_projector(source: Source) -> FilePlan:
     epsilon = "clip.vision.attention.layer_norm_epsilon"
     copy_float(draft, "vision.attention.layer_norm_rms_epsilon", epsilon)
     copy_uint(draft, "vision.out_hidden_size", "clip.vision.projection_dim")
-    names = {"v.patch_embd_0.weight": "v.patch_embd.weight", "v.patch_embd_1.weight": "v.patch_embd.weight.1"}
-    rename_all(draft, names)
+    rename_all(draft, FRAME_NAMES)
     promote_patches(draft)
     return draft.plan()
 

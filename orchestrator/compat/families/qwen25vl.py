@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.compat.draft import Draft
-from orchestrator.compat.families.base import Family
+from orchestrator.compat.families.base import Family, set_rope_sections
 from orchestrator.compat.plan import FilePlan
 from orchestrator.compat.source import Source
 from orchestrator.compat.tower import (
     CLIP,
+    FRAME_NAMES,
     activate,
     copy_uint,
     promote_patches,
@@ -22,8 +23,7 @@ _TOWER_NAMES: Mapping[str, str] = {
     "v.merger.ln_q": "v.post_ln",
     "v.merger.mlp.0": "mm.0",
     "v.merger.mlp.2": "mm.2",
-    "v.patch_embd_0.weight": "v.patch_embd.weight",
-    "v.patch_embd_1.weight": "v.patch_embd.weight.1",
+    **FRAME_NAMES,
 }
 _ALL_ATTENTION = "vision.fullatt_block_indexes"
 
@@ -31,9 +31,7 @@ _ALL_ATTENTION = "vision.fullatt_block_indexes"
 def _text(source: Source) -> FilePlan:
     draft = Draft(source)
     draft.take_name("qwen2vl")
-    sections = source.config.uints("rope.mrope_section")
-    if sections:
-        draft.set(".rope.dimension_sections", "arr:i32", [*sections, 0][:4])
+    set_rope_sections(draft)
     draft.hide("v.", "mm.")
     return draft.plan()
 
