@@ -13,7 +13,7 @@ from orchestrator.inference.turn import Turn
 async def fitted(
     turn: Turn, prompter: Prompter, messages: Sequence[Message]
 ) -> tuple[Sequence[Message], Overflow | None]:
-    """The messages that fit, and what was dropped to make it so; all where nothing may be dropped."""
+    """The messages that fit, and what was dropped to make it so; all where none may be dropped, or can."""
     if not turn.request.truncate or len(messages) < 2:
         return messages, None
     budget = turn.options.num_ctx
