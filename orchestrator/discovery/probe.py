@@ -85,7 +85,8 @@ class DeviceProbe:
         """The devices of one variant; ``None`` if it does not answer."""
         try:
             answer = subprocess.run(
-                [*self.engine.argv_prefix, "--list-devices", "--offline", "--verbose"],
+                # it lists and ends as soon as it has read the word, so that is the last one
+                [*self.engine.argv_prefix, "--verbose", "--offline", "--list-devices"],
                 env=self._environment(folder),
                 cwd=self.engine.cwd,
                 stdin=subprocess.DEVNULL,

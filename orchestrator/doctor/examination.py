@@ -107,7 +107,7 @@ def _devices(engine: EngineInfo, environ: Mapping[str, str]) -> tuple[Device, ..
 def _processor(engine: EngineInfo, environ: Mapping[str, str]) -> Path | None:
     """It says so when it looks for devices."""
     try:
-        words = words_of(engine, environ, "--list-devices")
+        words = words_of(engine, environ, "--verbose", "--list-devices")
     except (OSError, subprocess.SubprocessError):
         return None
     match = _LOADED_FOR_CPU.search(words)

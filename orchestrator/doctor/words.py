@@ -10,10 +10,10 @@ from orchestrator.runners.engines import EngineInfo
 _PATIENCE_S = 30.0
 
 
-def words_of(engine: EngineInfo, environ: Mapping[str, str], flag: str) -> str:
-    """Its answer to ``flag``, both streams. Raises ``OSError``, ``subprocess.TimeoutExpired``."""
+def words_of(engine: EngineInfo, environ: Mapping[str, str], *flags: str) -> str:
+    """Its answer to ``flags``, both streams. Raises ``OSError``, ``subprocess.TimeoutExpired``."""
     answer = subprocess.run(
-        [*engine.argv_prefix, flag],
+        [*engine.argv_prefix, *flags],
         env=dict(environ),
         cwd=engine.cwd,
         stdin=subprocess.DEVNULL,

@@ -149,10 +149,12 @@ def say_devices(found: list[Json]) -> None:
 
 
 def list_devices() -> None:
+    """As the real one does it: when the flag is read, and those behind it never are."""
     log("probe", argv=ARGUMENTS, env=environment())
     found = devices()
     later = next_number("probe")
-    say_devices(found)
+    if "--verbose" in ARGUMENTS[: ARGUMENTS.index("--list-devices")]:
+        say_devices(found)
     lines = [
         f"  {device['name']}{index}: {device['desc']} "
         f"({device['total']} MiB, {device['free'] + later} MiB free)"
