@@ -188,14 +188,7 @@ class _Build:
             raise CreateRefused("adapters in safetensors are not supported, convert them to GGUF first")
         if len(files) > 1:
             raise CreateRefused("only one adapter is currently supported")
-        for name, digest in files.items():
-            yield Progress("parsing GGUF")
-            upload = read_upload(self._blobs, name, digest)
-            if upload.media_type is not MediaType.ADAPTER:
-                raise CreateRefused(
-                    f"{name} is no adapter: its general.type is not adapter. Models go behind FROM"
-                )
-            self._parts += parts_of([upload])
+        yield from self._take_gguf(files)
 
     def _take_drafts(self) -> Steps:
         for name, digest in sorted(self._plan.drafts.items()):

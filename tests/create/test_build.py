@@ -701,27 +701,19 @@ async def test_what_cannot_be_converted_yet_is_refused(owl: ModelStore, kind: st
 
 
 @pytest.mark.parametrize(
-    ("kind", "metadata", "reason"),
+    ("kind", "reason"),
     [
-        ("adapters", {}, "is no adapter"),
-        ("adapters", {"general.type": "projector"}, "is no adapter"),
-        ("drafts", {"general.type": "adapter"}, "is an adapter, not a draft model"),
-        ("drafts", {"general.type": "mmproj"}, "is a projector, not a draft model"),
+        ("adapter", "is an adapter, not a draft model"),
+        ("mmproj", "is a projector, not a draft model"),
     ],
 )
-async def test_a_file_of_another_kind_is_refused_before_it_is_stored(
-    owl: ModelStore, kind: str, metadata: dict[str, Any], reason: str
+async def test_a_draft_of_another_kind_is_refused_before_it_is_stored(
+    owl: ModelStore, kind: str, reason: str
 ) -> None:
-    content = build_gguf(
-        {"general.architecture": "llama", "general.name": "no owl", **metadata}, [Tensor("x", (32, 2))]
-    )
+    metadata = {"general.architecture": "llama", "general.name": "no owl", "general.type": kind}
+    content = build_gguf(metadata, [Tensor("x", (32, 2))])
     files = {"a.gguf": await asyncio.to_thread(upload, owl, content)}
-    request = CreateRequest(
-        model="m",
-        base="owl",
-        adapters=files if kind == "adapters" else None,
-        draft_files=files if kind == "drafts" else None,
-    )
+    request = CreateRequest(model="m", base="owl", draft_files=files)
     with pytest.raises(CreateRefused, match=reason):
         await create(owl, request)
     assert not owl.layout.manifest(ModelName.parse("m")).exists()
