@@ -1,8 +1,8 @@
 """The daemon's configuration: every environment variable, declared once.
 
 The fields of ``Config`` are the table. From it come the reading of the environment, the rows of
-``orch serve --help`` and the page ``docs/configuration.md``. A value that cannot be used falls back as in
-Ollama and is remembered as a ``Problem``, to be logged.
+``orch serve --help`` and the page ``docs/configuration.md`` (``config_page``). A value that cannot be used
+falls back as in Ollama and is remembered as a ``Problem``, to be logged.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
@@ -342,7 +341,7 @@ class Config:
         values: dict[str, Any] = {}
         given: dict[str, str] = {}
         problems: list[Problem] = []
-        for name, variable in _settings():
+        for name, variable in settings():
             values[name] = variable.default_in(environ)
             if not (text := variable.text(environ)):
                 continue
@@ -352,13 +351,13 @@ class Config:
                 values[name] = variable.kind.read(text)
             except Unusable as error:
                 values[name] = error.replacement(values[name])
-                problems.append(Problem(variable.name, text, variable.kind.accepts, _shown(values[name])))
+                problems.append(Problem(variable.name, text, variable.kind.accepts, in_words(values[name])))
         return cls(
             **values,
             given=given,
             problems=tuple(problems),
             unread=unread(environ, _names()),
-            unequal=tuple(unequal_aliases(environ, (variable for _, variable in _settings()))),
+            unequal=tuple(unequal_aliases(environ, (variable for _, variable in settings()))),
         )
 
     @property
@@ -377,7 +376,7 @@ class Config:
         """The variables that were set, by name, passwords left out."""
         return {
             variable.name: _for_log(variable, text)
-            for _, variable in _settings()
+            for _, variable in settings()
             if (text := self.given.get(variable.name)) and variable.name != "HOME"
         }
 
@@ -414,55 +413,12 @@ def serve_variables() -> list[str]:
     return [variable.name for variable in _variables() if variable.command == "serve"]
 
 
-def page() -> str:
-    """``docs/configuration.md``."""
-    read = [variable for _, variable in _settings()]
-    tables = (
-        ("Ollama's variables", [v for v in read if v.name.startswith("OLLAMA_") and v.command != "run"]),
-        ("Our own", [v for v in read if v.name.startswith("ORCH_")]),
-        ("The command line", [v for v in read if v.command == "run"]),
-        ("The system's", [v for v in read if not v.name.startswith(("OLLAMA_", "ORCH_"))]),
-        ("Read by engines, which see the daemon's whole environment", list(PASSED_ON)),
-    )
-    return _INTRODUCTION + "".join(_table(title, variables) for title, variables in tables)
-
-
-_INTRODUCTION = """# Configuration
-
-`orch` is configured by environment variables. Blanks around a value, and quotes around it, are ignored; an
-empty value is none. Variables of the server have to be set where `orch serve` starts. A value that cannot be
-used is named in the log, with what takes its place.
-
-- **boolean**: `1 t T true TRUE True`, `0 f F false FALSE False`; any other text counts as true.
-- **duration**: numbers with the units `ns us ms s m h`, as in `1h30m`, or whole seconds; negative: for ever.
-- **size**: bytes, or a number with one of the units `KiB MiB GiB TiB`.
-
-This page is written by `python -m orchestrator.config`.
-"""
-
-
-def _table(title: str, variables: Iterable[Variable]) -> str:
-    rows = "".join(
-        f"| `{variable.name}` | {variable.kind.name if variable.kind else 'text'} "
-        f"| {_default(variable)} | {variable.summary} |\n"
-        for variable in variables
-    )
-    return f"\n## {title}\n\n| Variable | Kind | Default | Meaning |\n| --- | --- | --- | --- |\n{rows}"
-
-
-def _default(variable: Variable) -> str:
-    """The default for the page; one that depends on the environment is told in the summary."""
-    if variable.shown or variable.default in (None, "", ()) or callable(variable.default):
-        return variable.shown and f"`{variable.shown}`"
-    return f"`{_shown(variable.default)}`"
-
-
 def _variables() -> Iterator[Variable]:
-    yield from (variable for _, variable in _settings())
+    yield from (variable for _, variable in settings())
     yield from PASSED_ON
 
 
-def _settings() -> Iterator[tuple[str, Variable]]:
+def settings() -> Iterator[tuple[str, Variable]]:
     """The fields that variables set, and the variables."""
     for entry in fields(Config):
         if variable := entry.metadata.get("variable"):
@@ -474,7 +430,7 @@ def _names() -> frozenset[str]:
     return frozenset(name for each in _variables() for name in (each.name, *each.aliases))
 
 
-def _shown(value: Any) -> str:
+def in_words(value: Any) -> str:
     """A value in words, for a message."""
     match value:
         case None | "" | ():
@@ -496,7 +452,3 @@ def _for_log(variable: Variable, text: str) -> str:
     if not variable.secret:
         return text
     return "***" if variable.kind is env.TOKEN else re.sub(r"^((?:\w+://)?)[^/]*@", r"\1***@", text)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

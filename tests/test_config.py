@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.config import Config, help_rows, page, serve_variables
+from orchestrator.config import Config, help_rows, serve_variables
+from orchestrator.config_page import page
 from orchestrator.domain.durations import MAX_NS, SECOND_NS, KeepAlive
 from tests.golden_records import FOLDER, Record, cases, matches, records
 
@@ -152,7 +153,7 @@ def test_the_log_tells_what_was_set_but_no_password() -> None:
 
 
 def test_the_page_is_current() -> None:
-    assert PAGE.read_text() == page(), "write it anew: python -m orchestrator.config > docs/configuration.md"
+    assert PAGE.read_text() == page(), "python -m orchestrator.config_page > docs/configuration.md"
 
 
 def test_the_help_of_serve_names_every_setting_of_the_server() -> None:

@@ -17,8 +17,8 @@ ROOT = Path(orchestrator.__file__).parent
 LEVELS = (
     "errors units",
     "domain",
-    "config contradictions environment logs metrics wire files modelfile templates renderers parsers "
-    "grammars media process llama_cpp",
+    "config config_page contradictions environment logs metrics wire files modelfile templates renderers "
+    "parsers grammars media process llama_cpp",
     "store discovery runners",
     "registry create compat scheduler doctor",
     "inference",
@@ -30,7 +30,7 @@ LEVELS = (
 LEVEL = {unit: level for level, units in enumerate(LEVELS) for unit in units.split()}
 """Level of each package, and of each module that stands beside the packages."""
 
-CONFIG_READERS = {"config", "contradictions", "daemon", "cli"}
+CONFIG_READERS = {"config", "config_page", "contradictions", "daemon", "cli"}
 
 FILES = sorted(set(ROOT.rglob("*.py")) - {ROOT / "__init__.py", ROOT / "__main__.py"})
 
