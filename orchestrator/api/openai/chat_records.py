@@ -30,7 +30,7 @@ class ChatEvents:
         self._costs = costs
         self._common = question.identity.members("chat.completion.chunk")
         self._opened = self._called_tools = False
-        self._head, self._tail = self._event({"content": "\0"}).split(_TEXT)
+        self._head, _, self._tail = self._event({"content": "\0"}).rpartition(_TEXT)  # names may be odd, too
 
     def encode(self, batch: Sequence[Item], source: Generation | None = None) -> bytes:
         """The events of ``batch`` of ``source``. A chunk of text alone takes the short way."""

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.api.openai.answers import Answer, Costs, Question
+from orchestrator.api.openai.answers import Answer, Costs, Form, Question
 from orchestrator.api.openai.chat_records import ChatForm
 from orchestrator.api.openai.identity import Identity
 from orchestrator.api.openai.text_records import TextForm, logprob_columns
@@ -50,8 +51,8 @@ def never(index: int) -> AbstractAsyncContextManager[Reply]:
     raise AssertionError("nobody is asked")
 
 
-def question(**members: Any) -> Question:
-    return Question(identity=Identity("id-1", 7, 'an "owl"'), open=never, include_usage=True, **members)
+def question(*, model: str = 'an "owl"', **members: Any) -> Question:
+    return Question(identity=Identity("id-1", 7, model), open=never, include_usage=True, **members)
 
 
 def records(stream: bytes) -> list[dict[str, Any]]:
@@ -145,3 +146,18 @@ def test_our_own_members_stand_at_the_end() -> None:
     assert [event.get("warnings") for event in events] == [None, ["careful"], None]
     whole = ChatForm().whole(question(warnings=("careful",)), [Answer.of([Done(DoneReason.STOP)])])
     assert whole["warnings"] == ["careful"]
+
+
+@pytest.mark.parametrize("model", ["\0", 'a"\0"b', "\0text\0", "\u2028", "\ud7ff", "\\u0000"])
+@pytest.mark.parametrize("form", [ChatForm(), TextForm()])
+def test_a_model_may_be_called_anything(model: str, form: Form) -> None:
+    writer = form.events(question(model=model), 0, Costs(1))
+    stream = writer.encode([Chunk("a"), Chunk("\0"), Chunk("c"), Done(DoneReason.STOP)])
+    told = records(stream)
+    assert {record["model"] for record in told} == {model}
+    texts = [
+        choice.get("delta", {}).get("content") or choice.get("text") or ""
+        for record in told
+        for choice in record["choices"]
+    ]
+    assert "".join(texts) == "a\0c"
