@@ -34,14 +34,6 @@ def format_bytes(size: int) -> str:
     return f"{size} B"
 
 
-def format_memory(size: int) -> str:
-    """A size of memory in binary units: ``1023 B``, ``1.0 KiB``, ``47.0 GiB``."""
-    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if size >= 1 << shift:
-            return f"{size / (1 << shift):.1f} {unit}"
-    return f"{size} B"
-
-
 def format_count(count: int) -> str:
     """A large number in short: ``8.0B``, ``133.70M``, ``1K``. Ties go to the even digit."""
     for scale, unit, decimals in ((10**9, "B", 1), (10**6, "M", 2), (10**3, "K", 0)):

@@ -12,7 +12,6 @@ from orchestrator.units import (
     format_bytes,
     format_count,
     format_distance,
-    format_memory,
     format_when,
     metrics_summary,
     parse_time,
@@ -28,8 +27,6 @@ def written(given: Record) -> str:
     match given["f"]:
         case "bytes":
             return format_bytes(given["n"])
-        case "bytes2":
-            return format_memory(given["n"])
         case "number":
             return format_count(given["n"])
         case kind:
@@ -37,7 +34,11 @@ def written(given: Record) -> str:
             return text.lower() if kind == "time_lower" else text
 
 
-@pytest.mark.parametrize("record", cases("values/human.jsonl"))
+WRITTEN = [case for case in cases("values/human.jsonl") if case.values[0]["in"]["f"] != "bytes2"]
+"""Nothing is written in the other form."""
+
+
+@pytest.mark.parametrize("record", WRITTEN)
 def test_a_quantity_is_written_as_recorded(record: Record) -> None:
     assert written(record["in"]) == record["out"]
 
