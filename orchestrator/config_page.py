@@ -26,8 +26,8 @@ _INTRODUCTION = """# Configuration
 
 `orch` is configured by environment variables. Blanks around a value, and quotes around it, are ignored; an
 empty value is none. Variables of the server have to be set where `orch serve` starts. A value that cannot be
-used is named in the log, with what takes its place; so are variables that nobody reads although their names begin
-with `OLLAMA_` or `ORCH_`, and settings that undo one another.
+used is named in the log, with what takes its place; so are variables that nobody reads although their names
+begin with `OLLAMA_` or `ORCH_`, and settings that undo one another.
 
 - **boolean**: `1 t T true TRUE True`, `0 f F false FALSE False`; any other text counts as true.
 - **duration**: numbers with the units `ns us ms s m h`, as in `1h30m`, or whole seconds; negative: for ever.
