@@ -72,7 +72,9 @@ def daemon_process(
             start_new_session=True,
         )
     try:
-        _wait_until_it_answers(server, process, log)
+        if not comes_up(process, server, within_s=START_TIMEOUT_S):
+            _stop(process)
+            raise DaemonDied(f"exit status {process.returncode}: {log.read_text(errors='replace')[-2000:]}")
         yield Daemon(server, process, log)
     finally:
         _stop(process)
@@ -86,16 +88,14 @@ def free_port() -> int:
         return number
 
 
-def _wait_until_it_answers(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
+def comes_up(process: subprocess.Popen[bytes], server: Server, *, within_s: float) -> bool:
+    """Whether ``process`` answers in time."""
+    deadline = time.monotonic() + within_s
+    while process.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(OSError), socket.create_connection((server.host, server.port), timeout=1):
-            return
+            return True
         time.sleep(POLL_S)  # another process; it tells nobody but the port
-    _stop(process)
-    raise DaemonDied(f"exit status {process.returncode}: {log.read_text(errors='replace')[-2000:]}")
+    return False
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
