@@ -15,7 +15,7 @@ from orchestrator.scheduler.effects import Reason
 from orchestrator.scheduler.loop import Scheduler
 from orchestrator.scheduler.settings import SchedulerSettings
 from orchestrator.scheduler.views import RunnerState
-from tests.scheduler.engine import Ears, PlentyOfMemory, ScriptedEngine
+from tests.scheduler.engine import Ears, Load, PlentyOfMemory, ScriptedEngine
 from tests.scheduler.specs import a_spec
 
 RED, BLUE, GREEN = (a_spec(name) for name in ("red", "blue", "green"))
@@ -55,6 +55,11 @@ class House:
     ) -> tuple[Client, asyncio.Task[None]]:
         client = Client(self.scheduler, spec, keep_alive)
         return client, self.group.create_task(client.run())
+
+    async def loading(self, spec: LoadSpec) -> tuple[asyncio.Task[None], Load]:
+        """A client, and the load that has begun for it."""
+        _, task = self.client(spec)
+        return task, await self.engine.asked.get()
 
     async def use(self, spec: LoadSpec, keep_alive: KeepAlive | None = None) -> None:
         async with self.scheduler.lease(spec, keep_alive):
@@ -129,8 +134,7 @@ async def test_the_next_request_tries_again() -> None:
 
 async def test_a_full_queue_refuses_at_once() -> None:
     async with house(SchedulerSettings(max_queue=1), held=True) as here:
-        _, red = here.client(RED)
-        await here.engine.asked.get()
+        red, _ = await here.loading(RED)
         _, blue = here.client(BLUE)
         await settled()
         with pytest.raises(QueueFull):
@@ -200,8 +204,7 @@ async def test_a_client_that_leaves_the_queue_causes_no_load() -> None:
 
 async def test_a_load_goes_on_when_its_client_leaves_and_nobody_else_waits() -> None:
     async with house(held=True) as here:
-        _, task = here.client(RED)
-        load = await here.engine.asked.get()
+        task, load = await here.loading(RED)
         task.cancel()
         await settled()
         here.engine.finish(load)
@@ -213,8 +216,7 @@ async def test_a_load_goes_on_when_its_client_leaves_and_nobody_else_waits() -> 
 
 async def test_a_load_is_given_up_when_somebody_else_waits() -> None:
     async with house(held=True) as here:
-        _, task = here.client(RED)
-        load = await here.engine.asked.get()
+        task, load = await here.loading(RED)
         blue, _ = here.client(BLUE)
         task.cancel()
         next_load = await here.engine.asked.get()
@@ -228,8 +230,7 @@ async def test_a_load_is_given_up_when_somebody_else_waits() -> None:
 
 async def test_a_client_cancelled_in_the_moment_of_the_grant_gives_the_lease_back() -> None:
     async with house(held=True) as here:
-        _, task = here.client(RED)
-        load = await here.engine.asked.get()
+        task, load = await here.loading(RED)
         here.engine.finish(load)
         await here.ears.heard.wait()
         assert here.scheduler.queue().length == 0  # granted, but the client has not run yet
@@ -241,8 +242,7 @@ async def test_a_client_cancelled_in_the_moment_of_the_grant_gives_the_lease_bac
 
 async def test_a_client_cancelled_before_the_grant_but_not_yet_awake_holds_nothing() -> None:
     async with house(held=True) as here:
-        _, task = here.client(RED)
-        load = await here.engine.asked.get()
+        task, load = await here.loading(RED)
         here.engine.finish(load)
         task.cancel()
         await settled()
@@ -263,8 +263,7 @@ async def test_a_client_cancelled_twice_gives_its_lease_back_once() -> None:
 
 async def test_a_client_that_leaves_as_its_load_fails_is_no_trouble() -> None:
     async with house(held=True) as here:
-        _, task = here.client(RED)
-        load = await here.engine.asked.get()
+        task, load = await here.loading(RED)
         here.engine.finish(load, RunnerFailed("no"))
         await here.ears.heard.wait()
         task.cancel()
