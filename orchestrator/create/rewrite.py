@@ -131,6 +131,7 @@ def normal_form(
     """One file of the tensors of all ``shards`` and the keys of the first, in the order of llama.cpp.
 
     ``file_type`` is the number of the file's new type, if it gets one, and ``stored_type`` that of a tensor.
+    Raises ``CreateFailed`` for a file whose own type is out of range.
     """
     first = shards[0]
     dropped = {_VERSION_KEY, _FILE_TYPE_KEY, *_split_keys(first.header)}
@@ -138,7 +139,10 @@ def normal_form(
     if file_type is None and _FILE_TYPE_KEY in first.header.metadata:
         file_type = first.header.config.uint(_FILE_TYPE_KEY)
     if file_type is not None:
-        keys.append(key_value(_FILE_TYPE_KEY, "u32", file_type))
+        try:
+            keys.append(key_value(_FILE_TYPE_KEY, "u32", file_type))
+        except OverflowError as error:
+            raise CreateFailed(f"{_FILE_TYPE_KEY} is out of range: {file_type}") from error
     tensors = [(shard, _squeezed(tensor)) for shard in shards for tensor in shard.header.tensors]
     return _image(first.header.alignment, keys, sorted(tensors, key=_by_layer_and_name), stored_type)
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.create.errors import CreateFailed
 from orchestrator.create.quantization import Quantization
 from orchestrator.create.rewrite import (
     RECODED_ELEMENTS,
@@ -102,6 +103,14 @@ def test_the_quantized_form_is_that_of_llama_cpp(tmp_path: Path) -> None:
         [GgufFile.read(path)], file_type=7, stored_type=Quantization("F16", "Q8_0").stored_type
     )
     assert digest_of(image) == "7eddc99d3fc280dbf6f86bf44df927821f9db55e6bb8e4c252f558c0bdc73cd1"
+
+
+def test_a_file_type_out_of_range_is_told(tmp_path: Path) -> None:
+    file = gguf_file(
+        tmp_path, "in", KEYS | {"general.file_type": Typed("u64", 1 << 32)}, [Tensor("a", (32,))]
+    )
+    with pytest.raises(CreateFailed, match="general.file_type is out of range: 4294967296"):
+        normal_form([file])
 
 
 def test_numbers_get_the_type_that_is_asked_for(tmp_path: Path) -> None:
