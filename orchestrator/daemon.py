@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
-import json
 import logging
 import os
 import signal
@@ -39,6 +38,7 @@ from orchestrator.discovery.cpu import thread_limit, usable_cores
 from orchestrator.discovery.machine import Machine
 from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from orchestrator.domain.addresses import ServerAddress
+from orchestrator.domain.json_value import parse_json
 from orchestrator.errors import OrchestratorError, reason_of, words_of
 from orchestrator.llama_cpp.cache import in_use
 from orchestrator.logs import set_up_logging
@@ -392,7 +392,7 @@ def _cloud_source(config: Config) -> str:
 
 def _settings_file(folder: Path) -> Mapping[str, object]:
     try:
-        value = json.loads((folder / _SETTINGS_FILE).read_bytes())
+        value = parse_json((folder / _SETTINGS_FILE).read_bytes())
     except FileNotFoundError:
         return {}
     except OSError as error:

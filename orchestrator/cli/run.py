@@ -19,6 +19,7 @@ from orchestrator.client.errors import ApiError
 from orchestrator.client.native import NativeClient
 from orchestrator.client.wire import GenerateChunk, ModelCard
 from orchestrator.domain.durations import format_duration, parse_duration
+from orchestrator.domain.json_value import parse_json
 from orchestrator.errors import BadRequest
 
 _THINK_LEVELS = ("high", "medium", "low", "max")
@@ -85,7 +86,7 @@ def _format(text: str) -> Any:
     if text in ("", "json"):
         return text or None
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError as error:
         raise UsageError(f"invalid value for --format: neither json nor a JSON schema: {error}") from error
 

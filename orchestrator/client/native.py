@@ -29,6 +29,7 @@ from orchestrator.client.wire import (
     User,
     VerifyRecord,
 )
+from orchestrator.domain.json_value import parse_json
 
 _PLAIN = "application/json"
 _LINES = "application/x-ndjson"
@@ -180,7 +181,7 @@ class NativeClient:
         with _translated():
             reply = self._http.request(method, path, content=_encoded(body), headers=_headers(_PLAIN))
         _raise_for(reply, message=_error_text(reply.text))
-        return cast(dict[str, Any], json.loads(reply.text) or {}) if reply.text.strip() else {}
+        return cast(dict[str, Any], parse_json(reply.text) or {}) if reply.text.strip() else {}
 
     def _stream(
         self,
@@ -199,7 +200,7 @@ class NativeClient:
                 _raise_for(reply, message=": ".join(filter(None, (status, _error_text(reply.text)))))
             with closing(cast(Generator[str], reply.iter_lines())) as lines:
                 for line in filter(None, lines):
-                    record = json.loads(line)
+                    record = parse_json(line)
                     if message := record.get("error"):
                         raise ApiError(str(message), status=HTTPStatus.OK)
                     yield record
@@ -228,7 +229,7 @@ def _error_text(body: str) -> str:
 
 def _json_object(body: str) -> dict[str, Any]:
     try:
-        value = json.loads(body)
+        value = parse_json(body)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

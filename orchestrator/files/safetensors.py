@@ -6,13 +6,13 @@ Source: ``gguf-convert`` §2.1.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
+from orchestrator.domain.json_value import parse_json
 from orchestrator.files.errors import MalformedSafetensors
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def _header(path: Path, raw: bytes) -> dict[str, Any]:
         return members
 
     try:
-        header = json.loads(raw, object_pairs_hook=distinct)
-    except (ValueError, RecursionError) as error:
+        header = parse_json(raw, object_pairs_hook=distinct)
+    except ValueError as error:
         raise MalformedSafetensors(f"{path.name}: header is not JSON: {error}") from error
     if not isinstance(header, dict):
         _refuse(path, "header is not an object")

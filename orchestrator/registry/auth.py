@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import json
 import re
 import secrets
 import time
@@ -19,6 +18,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from yarl import URL
 
+from orchestrator.domain.json_value import parse_json
 from orchestrator.registry.addresses import authority
 from orchestrator.registry.errors import AccessDenied, BadAnswer, RealmMismatch, TokenRefused
 from orchestrator.registry.key import Identity, UnusableKey
@@ -141,7 +141,7 @@ def _token_in(status: int, body: bytes) -> str:
             raise AccessDenied
         raise TokenRefused(f"{status}: {text}" if text else str(status))
     try:
-        answer = json.loads(body)
+        answer = parse_json(body)
         token = answer.get("token") or answer.get("access_token")
     except (ValueError, AttributeError) as error:
         raise TokenRefused("the token endpoint answered with something that is no token") from error
@@ -153,7 +153,7 @@ def _token_in(status: int, body: bytes) -> str:
 def docker_password(config: Path, host: str) -> Password | None:
     """The password that ``docker login`` has kept for a host; ``None`` if it has not, or not in the file."""
     try:
-        entries = json.loads(config.read_bytes())["auths"]
+        entries = parse_json(config.read_bytes())["auths"]
         entry = next(entries[key] for key in entries if _docker_host(key) == host.lower())
         user, colon, password = base64.b64decode(entry["auth"], validate=True).decode().partition(":")
     except (OSError, ValueError, KeyError, TypeError, StopIteration, binascii.Error):

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.domain.json_value import parse_json
+
 
 @dataclass(slots=True)
 class Part:
@@ -50,7 +52,7 @@ class Part:
     @classmethod
     def from_line(cls, content: bytes) -> Part:
         """Read a state file. Raises ``ValueError``."""
-        members: Any = json.loads(content)
+        members: Any = parse_json(content)
         if not isinstance(members, dict):
             raise ValueError("not an object")
         values = [members.get(key, 0) for key in ("N", "Offset", "Size", "Completed")]

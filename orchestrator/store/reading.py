@@ -5,7 +5,6 @@ Blobs never change, so what was found is kept by digest. Plain synchronous code.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from orchestrator.domain.digests import Digest
+from orchestrator.domain.json_value import parse_json
 from orchestrator.domain.loads import ModelFacts, ModelFiles
 from orchestrator.domain.names import ModelName
 from orchestrator.errors import BadRequest, StoreError, reason_of
@@ -91,7 +91,7 @@ class ModelReader:
         if not layers:
             return {}
         try:
-            value = json.loads(self._content(layers[-1]))
+            value = parse_json(self._content(layers[-1]))
         except ValueError as error:
             raise StoreError(f"invalid parameters {layers[-1].digest}: {error}") from error
         if not isinstance(value, dict):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from orchestrator.domain.json_value import parse_json
 from orchestrator.wire.json import dumps
 
 
@@ -14,7 +14,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
     The whole text counts, unlike in a body of a request; integers stay exact, keys keep their order.
     """
-    value = json.loads(text, parse_constant=_refuse)
+    value = parse_json(text, parse_constant=_refuse)
     if value is None:
         return {}
     if not isinstance(value, dict):

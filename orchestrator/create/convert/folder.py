@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from orchestrator.create.convert.errors import ConversionFailed
+from orchestrator.domain.json_value import parse_json
 
 MAX_JSON_BYTES = 256 << 20
 """The largest tokenizers take 40 MB."""
@@ -28,8 +28,8 @@ class ModelFolder:
         if (size := path.stat().st_size) > MAX_JSON_BYTES:
             raise ConversionFailed(f"parse {name}: {size} bytes exceed maximum {MAX_JSON_BYTES}")
         try:
-            return json.loads(path.read_bytes(), parse_constant=lambda _: 0)
-        except (ValueError, RecursionError) as error:
+            return parse_json(path.read_bytes(), parse_constant=lambda _: 0)
+        except ValueError as error:
             raise ConversionFailed(f"parse {name}: {error}") from error
 
     def object(self, name: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ Source: ``llama-server`` §7.2, §7.3, §8.1; ``prompts`` §1.9, §1.10.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from orchestrator.domain.chunks import (
     TopLogprob,
     Usage,
 )
+from orchestrator.domain.json_value import parse_json
 from orchestrator.errors import RunnerFailed
 from orchestrator.runners.llama.stops import StopGuard
 from orchestrator.runners.out_of_memory import says_out_of_memory
@@ -289,7 +289,7 @@ def _frame(payload: bytes, what: str) -> Frame:
     try:
         # halves of surrogate pairs and bytes that are no UTF-8 become replacement characters
         text = payload.decode(errors="replace")
-        frame = json.loads(text, object_hook=_mended)
+        frame = parse_json(text, object_hook=_mended)
     except ValueError as error:
         raise RunnerFailed(f"error unmarshalling {what}: {error}") from error
     if not isinstance(frame, dict):
@@ -367,7 +367,7 @@ def _arguments(name: str, text: str) -> Mapping[str, Any]:
     if not text.strip():
         return {}
     try:
-        arguments = json.loads(text)
+        arguments = parse_json(text)
     except ValueError as error:
         raise _invalid_arguments(name, str(error)) from error
     if arguments is None:
