@@ -24,6 +24,7 @@ from orchestrator.domain.formats import JsonFormat
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tool_choice import InvalidToolChoice, ToolChoice, ToolUse
+from orchestrator.errors import BadRequest
 from orchestrator.wire import openai as wire
 from orchestrator.wire.model import decode
 
@@ -150,3 +151,10 @@ def test_texts_and_tokens_are_embedded(given: Any, texts: Any) -> None:
 def test_anything_else_is_not_embedded(given: Any) -> None:
     with pytest.raises(InvalidInputType):
         to_embed(decode({"model": "m", "input": given}, wire.EmbeddingRequest))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" + "9" * 5000 + "]"])
+def test_arguments_that_nobody_can_read_are_refused(text: str) -> None:
+    call = {"id": "x", "function": {"name": "f", "arguments": text}}
+    with pytest.raises(BadRequest, match="invalid tool call arguments"):
+        chat(messages=[USER, {"role": "assistant", "tool_calls": [call]}])
