@@ -29,6 +29,7 @@ CHATML = (
     "<|im_start|>assistant\n"
 )
 _QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
+_STORY = "Tell me a very long story about a dog, a cat and a mouse who live in an old house by the sea."
 _SHORT_CHATS: dict[str, dict[str, object]] = {
     "/api/chat": {"options": {"num_predict": 10}, "stream": False},
     "/v1/chat/completions": {"max_tokens": 10},
@@ -191,14 +192,17 @@ def together() -> Iterator[Row]:
         create(served.address, gemma3(), other, template=CHATML)
 
         def work(model: str) -> None:
-            options = {"num_predict": 128, "temperature": 0, "seed": 1, "num_ctx": 2048}
-            served.address.post("/api/chat", {"model": model, "messages": _QUESTION, "options": options})
+            options = {"num_predict": 96, "temperature": 0, "seed": 1, "num_ctx": 2048}
+            asked = {"model": model, "messages": [{"role": "user", "content": _STORY}], "options": options}
+            tokens = _tokens_ours(served.address, asked)
+            assert tokens == 96, f"{model} ended after {tokens} tokens"
 
         def both() -> None:
             with ThreadPoolExecutor() as threads:
                 list(threads.map(work, (ours, other)))
 
-        both()  # loads them
+        for model in (ours, other):  # each is loaded while the other rests, so both have all cores
+            work(model)
         ratios = [(_timed(lambda: work(ours)) + _timed(lambda: work(other))) / _timed(both) for _ in range(5)]
         yield "two models one by one ÷ at once", f"{statistics.median(ratios):.2f}", "≥ 0.9"
 
