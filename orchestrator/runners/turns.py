@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -69,9 +69,11 @@ class Turns:
     @contextmanager
     def working(self, worker: Worker, threads: int) -> Iterator[None]:
         """``worker`` has something to do for ``threads`` threads, perhaps not for the first time at once."""
-        seat = self._seats.setdefault(worker, _Seat(threads))
+        seat = self._seats.get(worker)
+        if seat is None:
+            seat = self._seats[worker] = _Seat(threads)
+            self._arrange()
         seat.calls += 1
-        self._arrange()
         try:
             yield
         finally:
@@ -79,22 +81,33 @@ class Turns:
             if not seat.calls:
                 del self._seats[worker]
                 _set_paused(worker, seat, paused=False)
-            self._arrange()
+                self._arrange()
 
     def _arrange(self) -> None:
         """Let those work whose turn it is, and see to it that the turn passes on."""
-        idle = {worker for worker, seat in self._seats.items() if seat.is_idle}
-        at_work = idle | self._fitting(lambda seat: not seat.is_idle)
+        threads = {worker: seat.threads for worker, seat in self._seats.items()}
+        at_work = fitting(threads, self.cores)
+        contended = len(at_work) < len(threads)
+        if contended:
+            idle = {worker for worker, seat in self._seats.items() if seat.is_idle}
+            at_work = idle | fitting(
+                {each: threads[each] for each in threads if each not in idle}, self.cores
+            )
         # first those who stop: never do more compute than have cores
-        for worker, seat in sorted(self._seats.items(), key=lambda item: item[0] in at_work):
-            _set_paused(worker, seat, paused=worker not in at_work)
-        if len(self._fitting(lambda _: True)) == len(self._seats):
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-        elif self._timer is None:
+        for worker in threads.keys() - at_work:
+            _set_paused(worker, self._seats[worker], paused=True)
+        for worker in at_work:
+            _set_paused(worker, self._seats[worker], paused=False)
+        self._pass_on(wanted=contended)
+
+    def _pass_on(self, *, wanted: bool) -> None:
+        """See to it that there is a timer when others wait, and none when nobody does."""
+        if wanted and self._timer is None:
             logger.debug("engines take turns", extra={"engines": len(self._seats), "cores": self.cores})
             self._timer = asyncio.get_running_loop().call_later(self._turn_s, self._next_turn)
+        elif not wanted and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _next_turn(self) -> None:
         self._timer = None
@@ -104,11 +117,6 @@ class Turns:
                 seat.is_idle = seat.cpu_s - before < self._turn_s * _LEAST_USE
                 self._seats[worker] = self._seats.pop(worker)
         self._arrange()
-
-    def _fitting(self, counts: Callable[[_Seat], bool]) -> set[Worker]:
-        return fitting(
-            {worker: seat.threads for worker, seat in self._seats.items() if counts(seat)}, self.cores
-        )
 
 
 def fitting(threads: Mapping[W, int], cores: int) -> set[W]:
