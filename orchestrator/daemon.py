@@ -34,7 +34,7 @@ from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
 from orchestrator.api.state import AppState
 from orchestrator.config import Config
-from orchestrator.discovery.cpu import thread_limit, usable_cores
+from orchestrator.discovery.cpu import thread_limit
 from orchestrator.discovery.machine import Machine
 from orchestrator.discovery.probe import DeviceProbe, ProbedEngine
 from orchestrator.domain.addresses import ServerAddress
@@ -224,20 +224,20 @@ def _engine(
         threads=thread_limit(),
     )
     program = find_quantizer(info)
+    machine = Machine(_probe(config, info, environ))
+    preparation, turns = _preparation(config, info, environ), _turns(config, machine)
     return (
-        LlamaEngine(
-            info, settings, run, config.load_timeout, _preparation(config, info, environ), _turns(config)
-        ),
-        Machine(_probe(config, info, environ)),
+        LlamaEngine(info, settings, run, config.load_timeout, preparation, turns),
+        machine,
         _quantizer(program, environ) if program else None,
     )
 
 
-def _turns(config: Config) -> Turns | None:
+def _turns(config: Config, machine: Machine) -> Turns | None:
     """How engines share the cores, where processes can be held up."""
     if config.engine_turn is None or sys.platform == "win32":
         return None
-    return Turns(usable_cores(), config.engine_turn.total_seconds())
+    return Turns(machine.cores, config.engine_turn.total_seconds())
 
 
 def _preparation(config: Config, info: EngineInfo, environ: Mapping[str, str]) -> Preparation | None:
