@@ -13,7 +13,7 @@ from orchestrator.api.warnings import no_effect
 from orchestrator.domain.tools import Tool
 from orchestrator.wire import openai as wire
 
-_FORMATS = ("text", "json_object", "json_schema")
+FORMATS = ("text", "json_object", "json_schema")
 FUNCTION = "function"
 
 
@@ -75,8 +75,8 @@ def in_stops(value: Any) -> Iterator[str]:
 
 def _in_format(wanted: wire.ResponseFormat) -> Iterator[str]:
     kind = wanted.type.strip().lower()
-    if kind not in _FORMATS:
-        yield no_effect("response_format", f"its type is none of {', '.join(_FORMATS)}")
+    if kind not in FORMATS:
+        yield no_effect("response_format", f"its type is none of {', '.join(FORMATS)}")
     elif kind == "json_schema" and (wanted.json_schema is None or wanted.json_schema.schema_ is None):
         yield no_effect("response_format", "there is no json_schema.schema")
 

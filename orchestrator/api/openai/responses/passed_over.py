@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.api.openai.passed_over import FUNCTION
+from orchestrator.api.openai.passed_over import FORMATS, FUNCTION
 from orchestrator.api.openai.responses.convert import LOGPROBS
 from orchestrator.api.search_tool import WEB_SEARCH
 from orchestrator.api.warnings import no_effect
 from orchestrator.wire import responses as wire
 
-_FORMATS = ("text", "json_object", "json_schema")
 _TOOLS = (FUNCTION, "namespace", WEB_SEARCH)
 _TRUNCATIONS = ("auto", "disabled")
 
@@ -18,8 +17,8 @@ _TRUNCATIONS = ("auto", "disabled")
 def in_response(body: wire.ResponsesRequest) -> Iterator[str]:
     """One text for each value that changes nothing."""
     wanted = body.text.format if body.text else None
-    if wanted is not None and wanted.type not in _FORMATS:
-        yield no_effect("text.format", f"its type is none of {', '.join(_FORMATS)}")
+    if wanted is not None and wanted.type not in FORMATS:
+        yield no_effect("text.format", f"its type is none of {', '.join(FORMATS)}")
     elif wanted is not None and wanted.type == "json_schema" and wanted.schema_ is None:
         yield no_effect("text.format", "there is no schema")
     if body.top_logprobs and LOGPROBS not in body.include:
