@@ -218,9 +218,9 @@ class Config:
     )
     engine_turn: timedelta | None = setting(
         "ORCH_ENGINE_TURN",
-        env.TIMEOUT,
+        env.TURN,
         timedelta(milliseconds=40),
-        "How long busy engines that want the same cores wait for each other; 0 lets all compute at once",
+        "How long busy engines that want the same cores wait for each other, 1ms to 1s; 0 is not at all",
         shown="40ms",
     )
     context_overflow: ContextOverflow = setting(

@@ -19,6 +19,7 @@ ContextOverflow = Literal["truncate", "error"]
 LogFormat = Literal["text", "json"]
 EngineChoice = Literal["auto", "native", "embedded"]
 
+_SHORTEST_TURN, _LONGEST_TURN = timedelta(milliseconds=1), timedelta(seconds=1)
 CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 
 
@@ -80,6 +81,16 @@ def _timeout(text: str) -> timedelta | None:
     return None if limit.is_zero or limit.is_forever else timedelta(microseconds=limit.ns / 1000)
 
 
+def _turn(text: str) -> timedelta | None:
+    limit = _keep_alive(text)
+    if limit.is_zero:
+        return None
+    turn = timedelta(microseconds=limit.ns / 1000)
+    if limit.is_forever or not _SHORTEST_TURN <= turn <= _LONGEST_TURN:
+        raise Unusable
+    return turn
+
+
 def _debug(text: str) -> int:
     if text in ("1", "t", "T", "true", "TRUE", "True"):
         return -4
@@ -116,6 +127,7 @@ UINT = Kind("whole number", "a whole number, 0 or more", _uint)
 SIZE = Kind("size", "bytes, or a number with a unit such as 512MiB or 2GiB", _size)
 KEEP_ALIVE = Kind("duration", "a duration such as 30s, 5m or 1h30m, or whole seconds", _keep_alive)
 TIMEOUT = Kind("duration", "a duration such as 30s, 5m or 1h30m, or whole seconds", _timeout)
+TURN: Kind[timedelta | None] = Kind("duration", "0, or a duration from 1ms to 1s", _turn)
 LEVEL = Kind("boolean or level", "true, false, or a whole number", _debug)
 ADDRESS = Kind("address", "[scheme://]host[:port], the port from 0 to 65535", _address)
 TEXT = Kind("text", "any text", str)

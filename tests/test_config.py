@@ -78,6 +78,8 @@ def test_an_empty_environment_gives_the_defaults() -> None:
         ({"OLLAMA_FLASH_ATTENTION": "1"}, "flash_attention", True),
         ({"OLLAMA_REMOTES": "a.example, b.example,"}, "remotes", ("a.example", "b.example")),
         ({"OLLAMA_LOAD_TIMEOUT": "0"}, "load_timeout", None),
+        ({"ORCH_ENGINE_TURN": "5ms"}, "engine_turn", timedelta(milliseconds=5)),
+        ({"ORCH_ENGINE_TURN": "0"}, "engine_turn", None),
         ({"https_proxy": "http://p"}, "https_proxy", "http://p"),
         ({"HTTPS_PROXY": "http://q", "https_proxy": "http://p"}, "https_proxy", "http://q"),
     ],
@@ -89,6 +91,7 @@ def test_a_variable_sets_its_field(environ: dict[str, str], field: str, value: A
 
 
 DURATION = "a duration such as 30s, 5m or 1h30m, or whole seconds"
+TURN = "0, or a duration from 1ms to 1s"
 CACHE_TYPES = "f32, f16, bf16, q8_0, q4_0, q4_1, iq4_nl, q5_0, q5_1"
 
 
@@ -103,6 +106,7 @@ CACHE_TYPES = "f32, f16, bf16, q8_0, q4_0, q4_1, iq4_nl, q5_0, q5_1"
         ("OLLAMA_KV_CACHE_TYPE", "q9", CACHE_TYPES, "none"),
         ("ORCH_KEEP_ALIVE_MAX", "1d", DURATION, "no limit"),
         ("ORCH_CONTEXT_OVERFLOW", "cut", "truncate or error", "truncate"),
+        *(("ORCH_ENGINE_TURN", turn, TURN, "40ms") for turn in ("1h", "-1", "1ns", "soon")),
         ("ORCH_MAX_BODY", "big", "bytes, or a number with a unit such as 512MiB or 2GiB", "1073741824"),
     ],
 )
