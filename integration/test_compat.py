@@ -11,9 +11,10 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import wave
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +40,10 @@ pytestmark = pytest.mark.timeout(180)
 
 PROMPT = "A dog runs over the hill, and then it sleeps."
 TOLERANCE = 1e-3
-TOWER_NOT_TINY = {
-    "deepseekocr": "the engine takes the sizes of both its towers for granted",
-    "gemma4-sound": "the engine wants a whole conformer",
-}
-"""Towers of which only names, shapes and numbers are compared, see tests/compat → why."""
-
-PAIRS = [pair for pair in pairs() if pair.text is not None]
-Logits = list[tuple[int, float]]
+PAIRS = list(pairs())
+BY_ID = {pair.id: pair for pair in PAIRS}
+Logits = list[dict[int, float]]
+"""Of each token said: the likeliest tokens with their logarithms of probability."""
 
 
 @pytest.fixture(scope="module", params=list(each_kind()))
@@ -58,9 +55,8 @@ def info(request: pytest.FixtureRequest) -> EngineInfo:
 class Said:
     """What a model answered."""
 
-    text: Logits | list[float]
-    """Tokens with their logarithms of probability, or a vector."""
-    image: Logits | None
+    tokens: list[int]
+    logits: Logits
 
 
 @contextmanager
@@ -79,77 +75,132 @@ def started(
         yield running
 
 
-def ask(running: BareEngine, *, embeds: bool, sees: bool) -> Said:
-    if embeds:
-        answer = running.http.post("/embedding", json={"content": PROMPT}).raise_for_status().json()
-        return Said(answer[0]["embedding"][0], None)
-    text = _completed(running, PROMPT)
-    if not sees:
-        return Said(text, None)
+def said(running: BareEngine, *media: bytes) -> Said:
+    """What a model says greedily, after it has seen or heard ``media``."""
     prompt = {
-        "prompt_string": f"{PROMPT} {running.marker} What is it?",
-        "multimodal_data": [base64.b64encode(picture()).decode()],
+        "prompt_string": " ".join((PROMPT, *[running.marker] * len(media), "What is it?")),
+        "multimodal_data": [base64.b64encode(content).decode() for content in media],
     }
-    return Said(text, _completed(running, prompt))
+    request = {"n_predict": 8, "temperature": 0, "n_probs": 4, "ignore_eos": True}
+    body = {"prompt": prompt if media else PROMPT, **request}
+    answer = running.http.post("/completion", json=body).raise_for_status().json()
+    tokens = answer["completion_probabilities"]
+    logits = [{likely["id"]: likely["logprob"] for likely in token["top_logprobs"]} for token in tokens]
+    return Said([token["id"] for token in tokens], logits)
 
 
-def _completed(running: BareEngine, prompt: str | Mapping[str, Any]) -> Logits:
-    request = {"prompt": prompt, "n_predict": 8, "temperature": 0, "n_probs": 1, "ignore_eos": True}
-    answer = running.http.post("/completion", json=request).raise_for_status().json()
-    return [(token["id"], token["logprob"]) for token in answer["completion_probabilities"]]
+def vector(running: BareEngine) -> list[float]:
+    answer = running.http.post("/embedding", json={"content": PROMPT}).raise_for_status().json()
+    found: list[float] = answer[0]["embedding"][0]
+    return found
 
 
-def picture() -> bytes:
-    """A few colours that no two patches have in common."""
-    image = Image.new("RGB", (120, 90))
-    image.putdata([((x * 2) % 256, (y * 3) % 256, (x * y) % 256) for y in range(90) for x in range(120)])
+def picture(*, blue: bool = False) -> bytes:
+    """A few colours that no two patches have in common, or but one colour."""
+    image = Image.new("RGB", (120, 90), "blue")
+    if not blue:
+        image.putdata([((x * 2) % 256, (y * 3) % 256, (x * y) % 256) for y in range(90) for x in range(120)])
     content = io.BytesIO()
     image.save(content, "PNG")
     return content.getvalue()
 
 
-def assert_same(one: Said, other: Said) -> None:
-    for left, right in ((one.text, other.text), (one.image, other.image)):
-        assert (left is None) == (right is None)
-        if left is not None and right is not None:
-            assert np.array(left) == pytest.approx(np.array(right), abs=TOLERANCE)
+def sound(*, silent: bool = False) -> bytes:
+    """Half a second of a rising tone, or of nothing."""
+    rate, seconds = 16000, 0.5
+    times = np.arange(int(rate * seconds)) / rate
+    waves = np.sin(2 * np.pi * (200 + 1500 * times) * times) * (0 if silent else 0.6)
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes((waves * 32767).astype("<i2").tobytes())
+    return content.getvalue()
+
+
+def media_of(pair: Pair) -> list[tuple[bytes, bytes]]:
+    """What the towers of a pair take in, each time with something else that is as large."""
+    keys = pair.projector.metadata if pair.projector else {}
+    pictures = [(picture(), picture(blue=True))] if keys.get("clip.has_vision_encoder") else []
+    sounds = [(sound(), sound(silent=True))] if keys.get("clip.has_audio_encoder") else []
+    return pictures + sounds
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What an engine is started with."""
+
+    weights: Path
+    projector: Path | None
+    environ: Mapping[str, str]
+
+
+def stock_files(pair: Pair, folder: Path) -> Files:
+    folder.mkdir()
+    weights = pair.text or pair.beside
+    assert weights is not None
+    (folder / "text.gguf").write_bytes(weights.gguf())
+    if pair.projector is None:
+        return Files(folder / "text.gguf", None, {})
+    (folder / "tower.gguf").write_bytes(pair.projector.gguf())
+    return Files(folder / "text.gguf", folder / "tower.gguf", {})
+
+
+def views(pair: Pair, folder: Path, *, overlays: bool) -> Files:
+    """What stands for the published form: files of their own, or overlays of it."""
+    layout = StoreLayout(folder)
+    layout.blobs.mkdir(parents=True)
+    model = stored(layout, pair.published.gguf())
+    if pair.beside is not None:
+        model = replace(stored(layout, pair.beside.gguf()), projectors=(model.weights,))
+    prepared = asyncio.run(Views(layout, folder / "cache", overlays=overlays).prepared(model))
+    files = prepared.files
+    return Files(files.weights, next(iter(files.projectors), None), prepared.environ)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.id)
 def test_a_published_model_says_what_the_stock_model_says(
     pair: Pair, info: EngineInfo, tmp_path: Path
 ) -> None:
-    assert pair.text is not None
-    sees = pair.projector is not None and pair.id not in TOWER_NOT_TINY
-    embeds = any(key.endswith(".pooling_type") for key in pair.text.metadata)
+    """In words, about a picture, about a sound; through each kind of view that the engine reads."""
+    embeds = pair.text is not None and any(key.endswith(".pooling_type") for key in pair.text.metadata)
+    forms = [stock_files(pair, tmp_path / "stock"), views(pair, tmp_path / "whole", overlays=False)]
+    if info.reads_overlays:
+        forms.append(views(pair, tmp_path / "overlay", overlays=True))
     flags = ("--embedding",) if embeds else ()
-    stock = tmp_path / "stock.gguf"
-    stock.write_bytes(pair.text.gguf())
-    tower = tmp_path / "tower.gguf"
-    if pair.projector is not None:
-        tower.write_bytes(pair.projector.gguf())
-    layout = StoreLayout(tmp_path / "models")
-    layout.blobs.mkdir(parents=True)
-    views = Views(layout, tmp_path / "cache", overlays=info.reads_overlays)
-    prepared = asyncio.run(views.prepared(stored(layout, pair.published.gguf())))
-    files = prepared.files
-    projector = files.projectors[0] if sees else None
     with ExitStack() as stack:
-        engines = [
-            stack.enter_context(started(info, stock, tower if sees else None, {}, *flags)),
-            stack.enter_context(started(info, files.weights, projector, prepared.environ, *flags)),
+        stock, *others = [
+            stack.enter_context(started(info, form.weights, form.projector, form.environ, *flags))
+            for form in forms
         ]
-        for running in engines:
+        for running in (stock, *others):
             running.wait_until_ready()
-        of_stock, of_view = (ask(running, embeds=embeds, sees=sees) for running in engines)
-    assert of_stock.text
-    assert not sees or of_stock.image
-    assert_same(of_stock, of_view)
+        if embeds:
+            expected = vector(stock)
+            for running in others:
+                assert vector(running) == pytest.approx(expected, abs=TOLERANCE)
+            return
+        assert_same(said(stock), [said(running) for running in others])
+        for shown, another in media_of(pair):
+            about = said(stock, shown)
+            assert_same(about, [said(running, shown) for running in others])
+            assert differs(about, said(stock, another)), "the tower is not looked at"
+
+
+def assert_same(expected: Said, others: Iterable[Said]) -> None:
+    for found in others:
+        assert found.tokens == expected.tokens
+        assert found.logits == [pytest.approx(likely, abs=TOLERANCE) for likely in expected.logits]
+
+
+def differs(one: Said, other: Said) -> bool:
+    return one.logits[0] != pytest.approx(other.logits[0], abs=TOLERANCE)
 
 
 def test_without_leave_no_engine_reads_another_file(info: EngineInfo, tmp_path: Path) -> None:
     """An overlay is a damaged file to an engine that was not told where sources are."""
-    pair = next(pair for pair in PAIRS if pair.id == "olmo3")
+    pair = BY_ID["olmo3"]
     layout = StoreLayout(tmp_path / "models")
     layout.blobs.mkdir(parents=True)
     model = stored(layout, pair.published.gguf())
@@ -214,7 +265,7 @@ def home(info: EngineInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def test_a_daemon_shows_pictures_to_a_published_model(home: Home) -> None:
-    pair = next(pair for pair in PAIRS if pair.id == "gemma3")
+    pair = BY_ID["gemma3"]
     assert pair.text is not None
     assert pair.projector is not None
     home.put("published", pair.published.gguf())
@@ -237,7 +288,7 @@ def test_a_real_model_with_a_tower_added_answers_as_before(home: Home) -> None:
 
 
 def test_a_published_model_with_a_part_missing_says_so(home: Home) -> None:
-    pair = next(pair for pair in PAIRS if pair.id == "qwen25vl")
+    pair = BY_ID["qwen25vl"]
     damaged = pair.published.without_tensors("v.blk.0.ffn_up.weight".__eq__)
     home.put("damaged", damaged.gguf())
     answer = home.generate("damaged")
@@ -248,7 +299,7 @@ def test_a_published_model_with_a_part_missing_says_so(home: Home) -> None:
 
 
 def test_a_view_is_deleted_with_its_model(home: Home) -> None:
-    pair = next(pair for pair in PAIRS if pair.id == "olmo3")
+    pair = BY_ID["olmo3"]
     home.put("short-lived", pair.published.gguf())
     assert home.generate("short-lived").status == 200
     views = home.path / "models" / "views"

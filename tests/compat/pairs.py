@@ -26,6 +26,8 @@ class Pair:
     published: Model
     text: Model | None = None
     projector: Model | None = None
+    beside: Model | None = None
+    """Weights that are in order, when the published file is the projector to them."""
 
 
 def pairs() -> Iterator[Pair]:
@@ -128,18 +130,16 @@ def _gemma4() -> Pair:
 
 def _gemma4_with_sound() -> Pair:
     text, projector = stock.gemma4(), towers.gemma4_tower(hears=True)
-    inside = projector.renamed(
-        ("a.pre_encode.out.", "mm.a.fc."),
-        ("a.input_projection.weight", "a.pre_encode.out.weight"),
-    )
-    block = "a.blk.0."
-    for old, new in (
-        ("ln2", "layer_pre_norm"),
-        ("attn_post_norm", "ln2"),
-        ("attn_pre_norm", "ln1"),
-        ("attn_k_rel", "linear_pos"),
-    ):
-        inside = inside.renamed((f"{block}{old}.", f"{block}{new}."))
+    inside = projector.renamed(("a.pre_encode.out.", "mm.a.fc."))
+    inside = _renamed_whole(inside, "a.input_projection.weight", "a.pre_encode.out.weight")
+    for block in range(towers.V_BLOCKS):
+        for old, new in (
+            ("ln2", "layer_pre_norm"),
+            ("attn_post_norm", "ln2"),
+            ("attn_pre_norm", "ln1"),
+            ("attn_k_rel", "linear_pos"),
+        ):
+            inside = inside.renamed((f"a.blk.{block}.{old}.", f"a.blk.{block}.{new}."))
     return Pair("gemma4-sound", _with_tower(text, inside, audio=True), text, projector)
 
 
@@ -347,18 +347,18 @@ def _deepseekocr() -> Pair:
     inside = _as_half(projector, "v.patch_embd.weight", "v.sam.patch_embd.weight", "v.position_embd.weight")
     inside = _renamed_whole(inside, "v.sam.pos_embd.weight", "s.position_embd").renamed(
         ("v.sam.", "s."),
+        ("v.pre_ln.", "v.pre_layrnorm."),
         (".attn.out.", ".attn.proj."),
         (".attn.pos_h.weight", ".attn.rel_pos_h"),
         (".attn.pos_w.weight", ".attn.rel_pos_w"),
-        ("s.blk.0.pre_ln.", "s.blk.0.norm1."),
-        ("s.blk.0.post_ln.", "s.blk.0.norm2."),
+        (".pre_ln.", ".norm1."),
+        (".post_ln.", ".norm2."),
         (".attn_out.", ".self_attn.out_proj."),
         (".attn_qkv.", ".self_attn.qkv_proj."),
         (".ln1", ".layer_norm1"),
         (".ln2", ".layer_norm2"),
-        ("v.blk.0.ffn_up", "v.blk.0.mlp.fc1"),
-        ("v.blk.0.ffn_down", "v.blk.0.mlp.fc2"),
-        ("v.pre_ln", "v.pre_layrnorm"),
+        (".ffn_up", ".mlp.fc1"),
+        (".ffn_down", ".mlp.fc2"),
         ("mm.model.fc", "mm.layers"),
         ("v.image_newline", "mm.image_newline"),
         ("v.view_seperator", "mm.view_seperator"),
@@ -367,7 +367,12 @@ def _deepseekocr() -> Pair:
     for name in ("block_count", "embedding_length", "head_count"):
         whole = whole.key_renamed(f".vision.sam.{name}", f".sam.{name}")
     whole = whole.key_renamed(".vision.attention.head_count", ".vision.head_count")
-    whole = whole.without_keys(".vision.window_size", ".vision.projector.scale_factor")
+    whole = whole.without_keys(
+        ".vision.window_size",
+        ".vision.projector.scale_factor",
+        ".vision.feed_forward_length",
+        ".vision.attention.layer_norm_epsilon",
+    )
     return Pair("deepseekocr", whole, text, projector)
 
 
@@ -507,7 +512,8 @@ def _llama4() -> Pair:
 
 def _llava() -> Pair:
     projector = towers.llava_tower()
-    return Pair("llava", projector.without_keys("clip.projector_type"), projector=projector)
+    published = projector.without_keys("clip.projector_type")
+    return Pair("llava", published, projector=projector, beside=stock.llama())
 
 
 # steps that several take

@@ -466,6 +466,10 @@ def nemotron(*, experts: bool) -> Model:
     return model("nemotron_h_moe" if experts else "nemotron_h", keys, byte_pairs("pixtral"), shapes)
 
 
+def llama() -> Model:
+    return model("llama", _keys(), sentence_pieces(), _frame() | _blocks(_ATTENTION, _NORM, _GATED))
+
+
 LLAMA3_TOKENS = 128256
 
 

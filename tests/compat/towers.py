@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from tests.compat.stock import FF, E
-from tests.compat.tiny import Model, tower
+from tests.compat.tiny import Model, tensor, tower
 from tests.compat.tiny import random_tensor as random
 from tests.gguf_builder import Tensor, Typed
 
@@ -179,9 +181,7 @@ def llama4_tower() -> Model:
 
 
 def gemma4_tower(*, hears: bool) -> Model:
-    """The sound tower has a block of a few of its parts: enough to see their names."""
-    side = 224
-    keys = _vision(side=side) | _pixels([0.0] * 3, [1.0] * 3)
+    keys = _vision(side=224) | _pixels([0.0] * 3, [1.0] * 3)
     keys["clip.vision.projector_type"] = "gemma4v"
     tensors = [
         random(*_PATCHES),
@@ -190,27 +190,53 @@ def gemma4_tower(*, hears: bool) -> Model:
         *_tower_blocks("attn_post_norm", "ffn_post_norm", biases=False, ln_bias=False, gate=True),
     ]
     if hears:
-        sound = {
-            "block_count": 1,
-            "embedding_length": V,
-            "feed_forward_length": V_FF,
-            "attention.head_count": 2,
-            "attention.layer_norm_epsilon": 1e-6,
-            "num_mel_bins": 128,
-            "projection_dim": E,
-            "projector_type": "gemma4a",
-        }
-        keys |= {
-            "clip.has_audio_encoder": True,
-            **{f"clip.audio.{key}": value for key, value in sound.items()},
-        }
-        tensors += [
-            random("a.input_projection.weight", (V, V), "F16"),
-            *_pair("a.pre_encode.out", (V, V), "F16"),
-            *(random(f"a.blk.0.{n}.weight", (V,)) for n in ("attn_pre_norm", "attn_post_norm", "ln2")),
-            random("a.blk.0.attn_k_rel.weight", (V, V), "F16"),
-        ]
+        keys |= _SOUND_KEYS
+        tensors += _sound_tensors()
     return tower("", keys, tensors)
+
+
+MEL_BINS, _CHANNELS, _KERNEL, A_OUT = 128, 8, 5, 96
+"""Of sound towers: lines of the spectrum and width of the kernel, both as the engine takes them for granted;
+channels of the convolutions in front; and width between tower and projection."""
+_SOUND_KEYS: Mapping[str, Any] = {
+    "clip.has_audio_encoder": True,
+    "clip.audio.block_count": V_BLOCKS,
+    "clip.audio.embedding_length": V,
+    "clip.audio.feed_forward_length": V_FF,
+    "clip.audio.attention.head_count": 2,
+    "clip.audio.attention.layer_norm_epsilon": 1e-6,
+    "clip.audio.num_mel_bins": MEL_BINS,
+    "clip.audio.projection_dim": E,
+    "clip.audio.projector_type": "gemma4a",
+}
+
+
+def _sound_tensors() -> Iterator[Tensor]:
+    """A conformer, in front of it two convolutions that halve time and spectrum."""
+    for number, channels in enumerate((1, _CHANNELS)):
+        yield random(f"a.conv1d.{number}.weight", (3, 3, channels, _CHANNELS))
+        yield random(f"a.conv1d.{number}.norm.weight", (_CHANNELS,))
+    yield random("a.input_projection.weight", (_CHANNELS * MEL_BINS // 4, V), "F16")
+    for number in range(V_BLOCKS):
+        yield from _sound_block(f"a.blk.{number}")
+    yield from _pair("a.pre_encode.out", (V, A_OUT), "F16")
+    yield random("mm.a.input_projection.weight", (A_OUT, E), "F16")
+
+
+def _sound_block(block: str) -> Iterator[Tensor]:
+    matrices = {f"attn_{part}": (V, V) for part in ("q", "k", "v", "out", "k_rel")}
+    matrices |= {"ffn_up": (V, V_FF), "ffn_down": (V_FF, V), "ffn_up_1": (V, V_FF), "ffn_down_1": (V_FF, V)}
+    matrices |= {"conv_pw1": (V, 2 * V), "conv_pw2": (V, V)}
+    for name, shape in matrices.items():
+        yield random(f"{block}.{name}.weight", shape, "F16")
+    for part in ("attn_pre", "attn_post", "ffn_post", "conv"):
+        yield random(f"{block}.{part}_norm.weight", (V,))
+    for name in ("ffn_norm", "ffn_norm_1", "ffn_post_norm_1", "norm_conv", "ln2"):
+        yield random(f"{block}.{name}.weight", (V,))
+    yield random(f"{block}.per_dim_scale.weight", (V // 2,))
+    yield random(f"{block}.conv_dw.weight", (_KERNEL, V))
+    for end, limit in (("input_min", -0.1), ("input_max", 0.1), ("output_min", -0.05), ("output_max", 0.05)):
+        yield tensor(f"{block}.attn_q.{end}", np.array([limit]))
 
 
 def glm_tower() -> Model:
@@ -280,16 +306,19 @@ def nemotron_tower() -> Model:
     )
 
 
+S, S_BLOCKS, WINDOW = 32, 3, 14
+"""Of the first tower of DeepSeek OCR: width, blocks, side of a window. The third block sees beyond those."""
+
+
 def deepseek_tower() -> Model:
-    """One block of each of the two towers; the engine takes their full sizes for granted."""
-    keys = _vision(side=112, block_count=1, window_size=14, feed_forward_length=64, projection_dim=1280)
+    """Two towers, one behind the other; pictures are of 1024 pixels a side, whatever the keys say."""
+    keys = _vision(side=224, window_size=WINDOW, feed_forward_length=64, projection_dim=1280)
     keys |= {
         "clip.vision.projector.scale_factor": 1,
-        "clip.vision.sam.block_count": 1,
-        "clip.vision.sam.embedding_length": V,
-        "clip.vision.sam.head_count": 2,
+        "clip.vision.sam.block_count": S_BLOCKS,
+        "clip.vision.sam.embedding_length": S,
+        "clip.vision.sam.head_count": 1,
     }
-    sam = "v.sam.blk.0"
     return tower(
         "deepseekocr",
         keys | HALF | {"clip.use_gelu": True},
@@ -298,30 +327,34 @@ def deepseek_tower() -> Model:
             random("v.class_embd", (V,)),
             random("v.position_embd.weight", (V, 65)),
             *_pair("v.pre_ln", (V,)),
-            *_pair("v.blk.0.attn_qkv", (V, 3 * V), "F16"),
-            *_pair("v.blk.0.attn_out", (V, V), "F16"),
-            *_pair("v.blk.0.ffn_up", (V, V_FF), "F16"),
-            *_pair("v.blk.0.ffn_down", (V_FF, V), "F16"),
-            *_pair("v.blk.0.ln1", (V,)),
-            *_pair("v.blk.0.ln2", (V,)),
-            *_pair("v.sam.patch_embd", (16, 16, 3, V)),
-            random("v.sam.pos_embd.weight", (V, 8, 8)),
-            *_pair(f"{sam}.attn.qkv", (V, 3 * V), "F16"),
-            *_pair(f"{sam}.attn.out", (V, V), "F16"),
-            random(f"{sam}.attn.pos_h.weight", (32, 27)),
-            random(f"{sam}.attn.pos_w.weight", (32, 27)),
-            *_pair(f"{sam}.pre_ln", (V,)),
-            *_pair(f"{sam}.post_ln", (V,)),
-            *_pair(f"{sam}.mlp.lin1", (V, V_FF), "F16"),
-            *_pair(f"{sam}.mlp.lin2", (V_FF, V), "F16"),
-            random("v.sam.neck.0.weight", (1, 1, V, V), "F16"),
-            *_pair("v.sam.neck.1", (V,)),
-            random("v.sam.net_2.weight", (3, 3, V, V), "F16"),
-            *_pair("mm.model.fc", (2 * V, 1280), "F16"),
-            random("v.image_newline", (1280,)),
-            random("v.view_seperator", (1280,)),
+            *_tower_blocks(fused=True),
+            *_sam_tensors(),
+            *_pair("mm.model.fc", (2 * V, E), "F16"),
+            random("v.image_newline", (E,)),
+            random("v.view_seperator", (E,)),
         ],
     )
+
+
+def _sam_tensors() -> Iterator[Tensor]:
+    yield from _pair("v.sam.patch_embd", (16, 16, 3, S))
+    yield random("v.sam.pos_embd.weight", (S, 8, 8))
+    for number in range(S_BLOCKS):
+        block = f"v.sam.blk.{number}"
+        yield from _pair(f"{block}.attn.qkv", (S, 3 * S), "F16")
+        yield from _pair(f"{block}.attn.out", (S, S), "F16")
+        for side in "hw":
+            yield random(f"{block}.attn.pos_{side}.weight", (S, 2 * WINDOW - 1))
+        yield from _pair(f"{block}.pre_ln", (S,))
+        yield from _pair(f"{block}.post_ln", (S,))
+        yield from _pair(f"{block}.mlp.lin1", (S, V_FF), "F16")
+        yield from _pair(f"{block}.mlp.lin2", (V_FF, S), "F16")
+    yield random("v.sam.neck.0.weight", (1, 1, S, V), "F16")
+    yield from _pair("v.sam.neck.1", (V,))
+    yield random("v.sam.neck.2.weight", (3, 3, V, V), "F16")
+    yield from _pair("v.sam.neck.3", (V,))
+    for number in (2, 3):
+        yield random(f"v.sam.net_{number}.weight", (3, 3, V, V), "F16")
 
 
 def llava_tower() -> Model:
