@@ -161,7 +161,7 @@ def _qwen35_guessing(experts: bool) -> Pair:
     )
     tensors: dict[str, Tensor] = {}
     for name, present in published.tensors.items():
-        new = _guessing_name(name.removeprefix(last)) if name.startswith(last) else name
+        new = _guessing_name(name.removeprefix(last), experts) if name.startswith(last) else name
         shifted = name.endswith(("_norm.weight", ".enorm.weight", ".hnorm.weight")) and new != name
         values = numbers(present) - 1 if shifted else numbers(present)
         if new.startswith("mtp.") and "_exps." in new:
@@ -177,12 +177,14 @@ def _qwen35_guessing(experts: bool) -> Pair:
     return Pair(f"{text.architecture}-guessing", replace(published, tensors=tensors), text)
 
 
-def _guessing_name(part: str) -> str:
+def _guessing_name(part: str, experts: bool) -> str:
     shared = {
         "nextn.eh_proj": "mtp.fc",
         "nextn.enorm": "mtp.pre_fc_norm_embedding",
         "nextn.hnorm": "mtp.pre_fc_norm_hidden",
-        "nextn.shared_head_norm": "mtp.norm",
+        "nextn.embed_tokens": "mtp.embed_tokens",
+        "nextn.shared_head_head": "mtp.shared_head.head",
+        "nextn.shared_head_norm": "mtp.shared_head.norm" if experts else "mtp.norm",
     }
     stem = part.removesuffix(".weight")
     return f"{shared[stem]}.weight" if stem in shared else f"mtp.layers.0.{part}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.compat.tiny import VOCABULARY, Model, Shapes, byte_pairs, model, sentence_pieces
+import numpy as np
+
+from tests.compat.tiny import VOCABULARY, Model, Shapes, byte_pairs, model, sentence_pieces, tensor
 from tests.gguf_builder import Typed
 
 E, HEADS, HEAD, FF, EXPERTS = 64, 2, 32, 96, 2
@@ -242,6 +244,11 @@ _GUESSING = {
     "nextn.hnorm.weight": (E,),
     "nextn.shared_head_norm.weight": (E,),
 }
+_OWN_TABLES = {
+    "nextn.embed_tokens.weight": (E, VOCABULARY),
+    "nextn.shared_head_head.weight": (E, VOCABULARY),
+}
+_LAST_OF_LAYERS = ("attn_output.", "ssm_out.", "ffn_down")
 SECTIONS = [8, 4, 4, 0]
 
 
@@ -252,10 +259,26 @@ def qwen35(*, experts: bool, guesses: bool = False) -> Model:
     feed_forward = (_GATED_EXPERTS, _SHARED_GATE) if experts else (_GATED,)
     shapes = _frame() | _block(0, _RECURRENT, _ALPHA_BETA, *feed_forward)
     shapes |= _block(1, _QWEN_ATTENTION, *feed_forward)
-    if guesses:
-        keys |= {"block_count": BLOCKS + 1, "nextn_predict_layers": 1}
-        shapes |= _block(2, _QWEN_ATTENTION, *feed_forward, _GUESSING)
-    return model(name, keys, byte_pairs("qwen35"), shapes)
+    if not guesses:
+        return model(name, keys, byte_pairs("qwen35"), shapes)
+    keys |= {"block_count": BLOCKS + 1, "nextn_predict_layers": 1}
+    shapes |= _block(BLOCKS, _QWEN_ATTENTION, *feed_forward, _GUESSING, _OWN_TABLES if experts else {})
+    return _foreseen(model(name, keys, byte_pairs("qwen35"), shapes))
+
+
+def _foreseen(text: Model) -> Model:
+    """Layers that add nothing, so that each token follows from the last one; and a head that knows it."""
+    silent = [name for name in text.tensors if any(part in name for part in _LAST_OF_LAYERS)]
+    head = f"blk.{BLOCKS}.nextn."
+    known = {
+        f"{head}eh_proj.weight": np.eye(E, 2 * E),
+        f"{head}enorm.weight": np.ones(E),
+        f"{head}shared_head_norm.weight": text.numbers("output_norm.weight"),
+        f"{head}embed_tokens.weight": text.numbers("token_embd.weight"),
+        f"{head}shared_head_head.weight": text.numbers("output.weight"),
+    }
+    known |= {name: np.zeros_like(text.numbers(name)) for name in silent}
+    return text.with_tensors(tensor(name, known[name]) for name in known if name in text.tensors)
 
 
 def qwen3next() -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from tests.gguf_builder import Tensor, Typed, build_gguf
 
 Floats = NDArray[np.float32]
+_NORM = re.compile(r"(norm|norm_\d|ln\d?)\.weight$")
 Shapes = Mapping[str, tuple[int, ...]]
 """Names of tensors with their shapes, innermost dimension first."""
 
@@ -98,6 +100,8 @@ def random_tensor(name: str, shape: tuple[int, ...], kind: str = "F32") -> Tenso
     values = source.normal(0.0, 0.1, shape[::-1]).astype(np.float16).astype(np.float32)
     if name.endswith("ssm_a"):
         values = -np.abs(values)  # a state decays
+    if _NORM.search(name):
+        values = (values + 1).astype(np.float16).astype(np.float32)  # what goes through a norm stays as large
     return tensor(name, values, kind)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.compat.stock import FF, E
-from tests.compat.tiny import Model, tensor, tower
+from tests.compat.tiny import Model, numbers, tensor, tower
 from tests.compat.tiny import random_tensor as random
 from tests.gguf_builder import Tensor, Typed
 
@@ -344,7 +344,8 @@ def _sam_tensors() -> Iterator[Tensor]:
         yield from _pair(f"{block}.attn.qkv", (S, 3 * S), "F16")
         yield from _pair(f"{block}.attn.out", (S, S), "F16")
         for side in "hw":
-            yield random(f"{block}.attn.pos_{side}.weight", (S, 2 * WINDOW - 1))
+            distances = random(f"{block}.attn.pos_{side}.weight", (S, 2 * WINDOW - 1))
+            yield tensor(distances.name, 64 * numbers(distances))  # so large that they count
         yield from _pair(f"{block}.pre_ln", (S,))
         yield from _pair(f"{block}.post_ln", (S,))
         yield from _pair(f"{block}.mlp.lin1", (S, V_FF), "F16")
