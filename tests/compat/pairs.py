@@ -6,6 +6,7 @@ The published form is made from the stock form by undoing, step by step, what a 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -310,7 +311,21 @@ def _qwen3vl(experts: bool) -> Pair:
         ".vision.rope.freq_base",
     )
     deep = {".vision.deepstack_visual_indexes": Typed("arr:i32", [0])}
-    return Pair(text.architecture, whole.with_keys(deep), text, projector)
+    pair = Pair(text.architecture, whole.with_keys(deep), text, projector)
+    return _with_values_in_q8(pair) if experts else pair
+
+
+def _with_values_in_q8(pair: Pair) -> Pair:
+    """Values of the tower in eight bits beside queries and keys in sixteen, and thus all three in F32."""
+    assert pair.projector is not None
+    inside, joined = pair.published, pair.projector
+    for block in range(towers.V_BLOCKS):
+        parts = {letter: inside.tensors[f"v.blk.{block}.attn_{letter}.weight"] for letter in "qkv"}
+        parts["v"] = tensor(parts["v"].name, numbers(parts["v"]), "Q8_0")
+        both = np.concatenate([numbers(part) for part in parts.values()])
+        inside = inside.with_tensors([parts["v"]])
+        joined = joined.with_tensors([tensor(f"v.blk.{block}.attn_qkv.weight", both)])
+    return replace(pair, published=inside, projector=joined)
 
 
 def _qwen3_inside(projector: Model) -> Model:
@@ -518,6 +533,22 @@ def _llava() -> Pair:
     return Pair("llava", published, projector=projector, beside=stock.llama())
 
 
+def _in_q8(pair: Pair) -> Pair:
+    """The same model, with feed-forward matrices in eight bits: their data is moved, never read."""
+    assert pair.text is not None
+    published, text = (
+        model.with_tensors(
+            tensor(name, numbers(t), "Q8_0")
+            for name, t in model.tensors.items()
+            if _FEED_FORWARD.match(name) and len(t.shape) > 1
+        )
+        for model in (pair.published, pair.text)
+    )
+    return replace(pair, id=f"{pair.id}-q8", published=published, text=text)
+
+
+_FEED_FORWARD = re.compile(r"(blk|mtp\.layers)\.\d+\.(ffn_(?!gate_inp)|mlp\.experts\.)")
+
 # steps that several take
 
 
@@ -575,11 +606,13 @@ _PAIRS: tuple[Callable[[], Pair], ...] = (
     _bert,
     _gemma3n,
     _gemma4,
+    lambda: _in_q8(_gemma4()),
     _gemma4_with_sound,
     lambda: _qwen35(False),
     lambda: _qwen35(True),
     lambda: _qwen35_guessing(False),
     lambda: _qwen35_guessing(True),
+    lambda: _in_q8(_qwen35_guessing(True)),
     _qwen3next,
     _laguna,
     _gptoss,
@@ -591,6 +624,7 @@ _PAIRS: tuple[Callable[[], Pair], ...] = (
     lambda: _qwen3vl(True),
     _deepseekocr,
     _glmocr,
+    lambda: _in_q8(_glmocr()),
     _glm4moelite,
     _nemotron_moe,
     lambda: _nemotron_omni(False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tests.compat.tiny import VOCABULARY, Model, Shapes, byte_pairs, model, sentence_pieces, tensor
 from tests.gguf_builder import Typed
@@ -270,7 +271,7 @@ def _foreseen(text: Model) -> Model:
     """Layers that add nothing, so that each token follows from the last one; and a head that knows it."""
     silent = [name for name in text.tensors if any(part in name for part in _LAST_OF_LAYERS)]
     head = f"blk.{BLOCKS}.nextn."
-    known = {
+    known: dict[str, NDArray[Any]] = {
         f"{head}eh_proj.weight": np.eye(E, 2 * E),
         f"{head}enorm.weight": np.ones(E),
         f"{head}shared_head_norm.weight": text.numbers("output_norm.weight"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from gguf import GGMLQuantizationType
+from gguf.quants import dequantize, quantize
 from numpy.typing import NDArray
 
 from tests.gguf_builder import Tensor, Typed, build_gguf
@@ -84,14 +87,16 @@ class Model:
 
 def numbers(tensor: Tensor) -> Floats:
     """The numbers of a tensor; outermost dimension first."""
-    kind = {"F32": np.float32, "F16": np.float16}[tensor.type]
-    return np.frombuffer(tensor.bytes, kind).astype(np.float32).reshape(tensor.shape[::-1])
+    kind = GGMLQuantizationType[tensor.type]
+    stored = np.frombuffer(tensor.bytes, np.uint8)
+    values = dequantize(stored.reshape(math.prod(tensor.shape[1:]), -1), kind)
+    return values.astype(np.float32).reshape(tensor.shape[::-1])
 
 
 def tensor(name: str, values: NDArray[Any], kind: str = "F32") -> Tensor:
     """A tensor of these numbers, which are outermost dimension first."""
-    stored = values.astype({"F32": np.float32, "F16": np.float16}[kind])
-    return Tensor(name, tuple(values.shape[::-1]), kind, np.ascontiguousarray(stored).tobytes())
+    stored = quantize(np.ascontiguousarray(values, np.float32), GGMLQuantizationType[kind])
+    return Tensor(name, tuple(values.shape[::-1]), kind, stored.tobytes())
 
 
 def random_tensor(name: str, shape: tuple[int, ...], kind: str = "F32") -> Tensor:
