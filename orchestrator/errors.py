@@ -7,7 +7,8 @@
     ├── NotFound                      a model or blob that is not there (404)
     ├── Forbidden                     refused by policy (403)
     ├── QueueFull                     too many requests wait already (503)
-    ├── RequestCanceled               the client went away while it waited (499)
+    ├── RequestCanceled               the client went away while it sent its request (499)
+    ├── ShuttingDown                  the daemon stops, though somebody waits for it (503)
     ├── EngineRefused                 the engine answered with an HTTP error; carries its status
     ├── RunnerFailed                  the engine could not start, died or broke off (500)
     └── StoreError                    the disk said no (500)
@@ -48,10 +49,17 @@ class QueueFull(OrchestratorError):
 
 
 class RequestCanceled(OrchestratorError):
-    """The client went away, or the daemon stops, while the request waited."""
+    """The client went away before all of its request was there."""
 
     def __init__(self) -> None:
         super().__init__("request canceled")
+
+
+class ShuttingDown(OrchestratorError):
+    """The daemon stops: a request waits in vain, an answer breaks off."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is shutting down")
 
 
 class EngineRefused(OrchestratorError):

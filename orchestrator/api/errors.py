@@ -22,6 +22,7 @@ from orchestrator.errors import (
     OrchestratorError,
     QueueFull,
     RequestCanceled,
+    ShuttingDown,
 )
 from orchestrator.inference.search import SearchFailed
 from orchestrator.wire.json import dumps
@@ -37,6 +38,7 @@ STATUSES: tuple[tuple[type[OrchestratorError], int], ...] = (
     (Forbidden, 403),
     (QueueFull, 503),
     (RequestCanceled, 499),
+    (ShuttingDown, 503),
 )
 """The first entry an error is an instance of counts; every other error is a 500."""
 

@@ -75,7 +75,7 @@ class Runner(Protocol):
     """A ready engine process that serves one model.
 
     Every method raises ``EngineRefused`` when the engine answers with an error status, ``RunnerFailed``
-    when it dies or breaks off.
+    when it dies or breaks off, ``ShuttingDown`` when the daemon takes it away.
     """
 
     @property

@@ -43,7 +43,7 @@ class Stopped:
     status: int
     """Exit status, negative for a signal."""
     last_words: str = ""
-    """The error lines of its log."""
+    """The error lines of its log, or else the end of its output."""
     asked: bool = False
     """It ended because we wanted it to."""
 

@@ -19,6 +19,7 @@ from orchestrator.process.address import Address, RunDirectory
 from orchestrator.process.child import Child, child_process
 from orchestrator.process.cleanup import to_the_end
 from orchestrator.process.usage import cpu_s
+from orchestrator.runners.last_words import last_complaint, last_words
 from orchestrator.runners.lifecycle import Exited, Healthy, Starting, State, StopAsked, Stopped, step
 from orchestrator.runners.llama.health import Health
 from orchestrator.runners.llama.log_reader import ErrorLines, SizeLines
@@ -113,8 +114,15 @@ class EngineProcess:
     def state(self) -> State:
         """Where it stands; a death is noticed at once."""
         if self._child.has_ended and self._child.returncode is not None:
-            self._state = step(self._state, Exited(self._child.returncode, self.log.errors.text))
+            self._state = step(self._state, Exited(self._child.returncode, self._last_words()))
         return self._state
+
+    def _last_words(self) -> str:
+        """The error lines of the log; without any, the end of the output."""
+        if errors := self.log.errors.text:
+            return errors
+        read = last_words if isinstance(self._state, Starting) else last_complaint
+        return read(self._child.last_words)
 
     def pause(self) -> None:
         """Hold the process up in whatever it does, until ``resume``."""

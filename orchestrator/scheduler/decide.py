@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from orchestrator.errors import QueueFull, RequestCanceled
+from orchestrator.errors import QueueFull, ShuttingDown
 from orchestrator.runners.base import LoadOrder
 from orchestrator.scheduler.admission import NeedsRoom, plan_load
 from orchestrator.scheduler.effects import Effect, Reason
@@ -48,7 +48,7 @@ def decide(world: World, event: Event) -> tuple[World, tuple[Effect, ...]]:
     step = Step(world, event.now)
     if world.closed:
         if isinstance(event, Asked):
-            step.fail(event.request, RequestCanceled())
+            step.fail(event.request, ShuttingDown())
         return step.finish()
     match event:
         case Asked():
@@ -79,7 +79,7 @@ def decide(world: World, event: Event) -> tuple[World, tuple[Effect, ...]]:
         case ClosedDown():
             step.closed = True
             for request in step.queue:
-                step.fail(request, RequestCanceled())
+                step.fail(request, ShuttingDown())
         case _:
             assert_never(event)
     if not step.closed:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from orchestrator.domain.durations import SECOND_NS, KeepAlive
 from orchestrator.domain.loads import LoadSpec
-from orchestrator.errors import EngineRefused, OrchestratorError, RequestCanceled, RunnerFailed
+from orchestrator.errors import EngineRefused, OrchestratorError, RunnerFailed, ShuttingDown
 from orchestrator.process.cleanup import to_the_end
 from orchestrator.runners.base import Engine, LoadOrder, RunnerProcess
 from orchestrator.runners.out_of_memory import says_out_of_memory
@@ -128,7 +128,7 @@ class Scheduler:
         """Wait for a runner that serves ``spec`` and hold it while the block runs.
 
         Raises ``QueueFull`` at once when too many wait, ``RunnerFailed`` when the model cannot be loaded, and
-        ``RequestCanceled`` when the daemon stops. May be cancelled at any point.
+        ``ShuttingDown`` when the daemon stops. May be cancelled at any point.
         """
         asked_at = _now()
         granted = await self._granted(spec, keep_alive, asked_at)
@@ -151,7 +151,7 @@ class Scheduler:
 
     async def _granted(self, spec: LoadSpec, keep_alive: KeepAlive | None, asked_at: int) -> _Granted:
         if self._group is None:
-            raise RequestCanceled
+            raise ShuttingDown
         request = Request(
             id=next(self._ids),
             spec=spec,

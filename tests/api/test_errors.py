@@ -21,6 +21,7 @@ CASES = [
     (errors.Forbidden("x"), 403),
     (errors.QueueFull(), 503),
     (errors.RequestCanceled(), 499),
+    (errors.ShuttingDown(), 503),
     (errors.EngineRefused("x", status=413), 413),
     (errors.RunnerFailed("x"), 500),
     (errors.StoreError("x"), 500),

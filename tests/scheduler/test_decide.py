@@ -7,7 +7,7 @@ import pytest
 from orchestrator.domain.devices import Device, SystemMemory
 from orchestrator.domain.durations import MAX_NS, SECOND_NS, KeepAlive
 from orchestrator.domain.loads import LoadSpec
-from orchestrator.errors import QueueFull, RequestCanceled, RunnerFailed
+from orchestrator.errors import QueueFull, RunnerFailed, ShuttingDown
 from orchestrator.runners.base import MemoryUse
 from orchestrator.scheduler.decide import decide
 from orchestrator.scheduler.effects import Fail, Reason, StartLoad, Stop
@@ -746,8 +746,8 @@ def test_closing_down_wakes_every_waiter_and_refuses_newcomers() -> None:
     simulation.ask(BLUE, at=1)
     simulation.run(until=2)
     world, effects = decide(simulation.world, ClosedDown(simulation.ns))
-    assert [type(effect.error) for effect in effects if isinstance(effect, Fail)] == [RequestCanceled] * 2
+    assert [type(effect.error) for effect in effects if isinstance(effect, Fail)] == [ShuttingDown] * 2
     assert world.queue == ()
     _, effects = decide(world, Asked(simulation.ns, Request(99, GREEN, simulation.ns)))
-    assert [type(effect.error) for effect in effects if isinstance(effect, Fail)] == [RequestCanceled]
+    assert [type(effect.error) for effect in effects if isinstance(effect, Fail)] == [ShuttingDown]
     assert decide(world, Exited(simulation.ns, RED.files.key, 1)) == (world, ())

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.domain.durations import SECOND_NS, KeepAlive
 from orchestrator.domain.loads import LoadSpec
-from orchestrator.errors import EngineRefused, QueueFull, RequestCanceled, RunnerFailed
+from orchestrator.errors import EngineRefused, QueueFull, RunnerFailed, ShuttingDown
 from orchestrator.scheduler.effects import Reason
 from orchestrator.scheduler.loop import Scheduler
 from orchestrator.scheduler.settings import SchedulerSettings
@@ -370,12 +370,12 @@ async def test_shutting_down_wakes_every_waiter_and_reaps_a_load() -> None:
         load = await here.engine.asked.get()
         here.running.cancel()
         for waiter in (red, blue):
-            with pytest.raises(RequestCanceled):
+            with pytest.raises(ShuttingDown):
                 await waiter
         with suppress(asyncio.CancelledError):
             await here.running
         assert load.reaped
-        with pytest.raises(RequestCanceled):
+        with pytest.raises(ShuttingDown):
             await here.use(GREEN)
 
 
@@ -422,7 +422,7 @@ async def test_shutting_down_while_a_runner_stops_waits_for_it() -> None:
 
 async def test_nothing_is_lent_before_the_scheduler_runs() -> None:
     scheduler = Scheduler(ScriptedEngine(), SchedulerSettings(), PlentyOfMemory())
-    with pytest.raises(RequestCanceled):
+    with pytest.raises(ShuttingDown):
         async with scheduler.lease(RED):
             pass
 

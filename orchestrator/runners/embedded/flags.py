@@ -46,7 +46,7 @@ def parse_flags(argv: Sequence[str]) -> CommonParams:
             raise InvalidArgument(f"error: expected value for argument: {word}")
         try:
             flag.apply(params, text)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, OverflowError) as error:
             raise InvalidArgument(f'error while handling argument "{word}": invalid value: {text}') from error
     return params
 

@@ -32,6 +32,14 @@ class StreamCutOff(RunnerFailed):
     """The engine broke off in the middle of an answer; nothing further is to be expected of its process."""
 
 
+class CallCutOff(RunnerFailed):
+    """The connection was lost before an answer was complete; ``failing`` says which call's."""
+
+    def __init__(self, failing: str, why: str) -> None:
+        super().__init__(f"{failing}: {why}")
+        self.failing = failing
+
+
 async def generate(channel: Channel, path: str, body: Body, decoder: Decoder) -> AsyncGenerator[list[Item]]:
     """Stream an answer: batches of chunks, then ``Done``.
 
@@ -137,12 +145,12 @@ async def rerank(channel: Channel, body: Body) -> Ranking:
 
 
 async def _call(channel: Channel, path: str, body: Body, *, failing: str) -> tuple[int, bytes]:
-    """Status and body of an answer; a broken connection is a ``RunnerFailed`` named ``failing``."""
+    """Status and body of an answer. Raises ``CallCutOff``, named ``failing``."""
     try:
         async with channel.exchange("POST", path, encode(body)) as answer:
             return answer.status, await answer.read_all()
     except (EngineUnreachable, AnswerCutOff) as error:
-        raise RunnerFailed(f"{failing}: {error}") from error
+        raise CallCutOff(failing, str(error)) from error
 
 
 async def _call_simply(channel: Channel, path: str, body: Body, *, name: str) -> dict[str, Any]:

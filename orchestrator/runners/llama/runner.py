@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from orchestrator.domain.chunks import Batches
 from orchestrator.domain.loads import LoadSpec
-from orchestrator.errors import EngineRefused, RunnerFailed
+from orchestrator.errors import EngineRefused, OrchestratorError, RunnerFailed, ShuttingDown
 from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, MemoryUse, Ranking
 from orchestrator.runners.connection import Channel, EngineUnreachable
 from orchestrator.runners.lifecycle import Ready, Stopped
@@ -61,6 +61,8 @@ class LlamaRunner:
         self._turns = turns
         self._threads = launch.threads
         self._trusted_until = 0.0
+        self._dismissed = False
+        """The scheduler let it go; from under a request only because the daemon stops."""
 
     @property
     def spec(self) -> LoadSpec:
@@ -102,24 +104,27 @@ class LlamaRunner:
         return self._stream("/v1/chat/completions", body, ChatDecoder(_wanted(call, body)))
 
     async def apply_template(self, call: ChatCall) -> str:
-        prompt = await client.apply_template(self._channel, bodies.template_body(call))
+        async with self._explained():
+            prompt = await client.apply_template(self._channel, bodies.template_body(call))
         for index in range(prompt.count(self._marker)):
             prompt = prompt.replace(self._marker, f"[img-{index}]", 1)
         return prompt
 
     async def tokenize(self, text: str, *, add_special: bool = False) -> list[int]:
-        return await client.tokenize(self._channel, bodies.tokenize_body(text, add_special=add_special))
+        async with self._explained():
+            return await client.tokenize(self._channel, bodies.tokenize_body(text, add_special=add_special))
 
     async def detokenize(self, tokens: Sequence[int]) -> str:
-        return await client.detokenize(self._channel, bodies.detokenize_body(tokens))
+        async with self._explained():
+            return await client.detokenize(self._channel, bodies.detokenize_body(tokens))
 
     async def embed(self, text: str) -> Embedding:
-        async with self._slot():
+        async with self._slot(), self._explained():
             body = bodies.embedding_body(text, self._spec.files.facts)
             return await client.embed(self._channel, body)
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
-        async with self._slot():
+        async with self._slot(), self._explained():
             return await client.rerank(self._channel, bodies.rerank_body(query, documents))
 
     async def is_healthy(self) -> bool:
@@ -132,6 +137,7 @@ class LlamaRunner:
         return await self._process.exited()
 
     async def stop(self) -> None:
+        self._dismissed = True
         self._channel.close()
         await self._process.stop()
 
@@ -150,7 +156,10 @@ class LlamaRunner:
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
-        """One of the engine's places, once it is free and the engine may serve. Raises ``RunnerFailed``."""
+        """One of the engine's places, once it is free and the engine may serve.
+
+        Raises ``RunnerFailed``, ``ShuttingDown``.
+        """
         async with self._slots:
             await self._check_ready()
             with self._at_work():
@@ -165,7 +174,7 @@ class LlamaRunner:
     async def _check_ready(self) -> None:
         """Ask the engine whether it may serve, unless it has just said so and still runs.
 
-        Raises ``RunnerFailed``.
+        Raises ``RunnerFailed``, ``ShuttingDown``.
         """
         now = asyncio.get_running_loop().time()
         if now < self._trusted_until and isinstance(self._process.state, Ready):
@@ -181,6 +190,8 @@ class LlamaRunner:
         if health is Health.READY:
             self._trusted_until = now + _TRUST.total_seconds()
             return
+        if self._dismissed:
+            raise ShuttingDown
         if isinstance(state := self._process.state, Stopped):
             raise RunnerFailed(f"llama-server process no longer running: {state.cause}")
         if health is Health.NO_SLOT:
@@ -190,16 +201,45 @@ class LlamaRunner:
     async def _health(self) -> Health:
         return await check_health(self._channel, patience=_HEALTH_PATIENCE)
 
-    async def _stopped_unexpectedly(self) -> RunnerFailed:
-        await self._process.died_within(_DEATH_PATIENCE)
-        return self._failed(_GONE, self._process.log.errors.text)
+    @asynccontextmanager
+    async def _explained(self) -> AsyncIterator[None]:
+        """A call that is cut off fails with what happened to the engine, if something did."""
+        try:
+            yield
+        except client.CallCutOff as error:
+            await self._process.died_within(_DEATH_PATIENCE)
+            if self._dismissed:
+                raise ShuttingDown from error
+            if death := self._death():
+                raise self._failed(error.failing, death) from error
+            raise
 
-    async def _broke_off(self, why: str) -> RunnerFailed:
+    async def _stopped_unexpectedly(self) -> OrchestratorError:
+        await self._process.died_within(_DEATH_PATIENCE)
+        if self._dismissed:
+            return ShuttingDown()
+        state = self._process.state
+        return self._failed(_GONE, state.last_words if isinstance(state, Stopped) else self._errors)
+
+    async def _broke_off(self, why: str) -> OrchestratorError:
         """An answer that ended in the middle leaves a process nobody can trust."""
         await self._process.died_within(_DEATH_PATIENCE)
-        words = self._process.log.errors.text
+        if self._dismissed:
+            return ShuttingDown()
+        words = self._errors or self._death() or why
         await self._process.stop()
-        return self._failed("an error was encountered while running the model", words or why)
+        return self._failed("an error was encountered while running the model", words)
+
+    @property
+    def _errors(self) -> str:
+        return self._process.log.errors.text
+
+    def _death(self) -> str:
+        """How the process ended by itself; nothing if it did not."""
+        state = self._process.state
+        if not isinstance(state, Stopped) or state.asked:
+            return ""
+        return f"llama-server process has terminated: {state.cause}"
 
     def _failed(self, message: str, words: str) -> RunnerFailed:
         text = f"{message}: {words}" if words else message

@@ -96,6 +96,7 @@ def test_no_name_stands_for_two_flags() -> None:
         (["--nope"], "^error: invalid argument: --nope$"),
         (["-c"], "^error: expected value for argument: -c$"),
         (["-c", "many"], '^error while handling argument "-c": invalid value: many$'),
+        (["-t", "2147483648"], '^error while handling argument "-t": invalid value: 2147483648$'),
         (["--flash-attn", "perhaps"], "invalid value: perhaps"),
         (["--fit", "perhaps"], "invalid value: perhaps"),
         (["--cache-type-k", "q3_0"], "invalid value: q3_0"),

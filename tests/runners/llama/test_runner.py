@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from orchestrator.domain.devices import Device
 from orchestrator.domain.loads import RANK_POOLING
 from orchestrator.domain.options import Options
 from orchestrator.domain.requests import Message
-from orchestrator.errors import EngineRefused, RunnerFailed
+from orchestrator.errors import EngineRefused, RunnerFailed, ShuttingDown
 from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, Ranking
 from orchestrator.runners.llama.runner import LlamaRunner
 from orchestrator.runners.turns import Turns
@@ -29,6 +29,7 @@ FINAL = {"content": "", "stop": True, "stop_type": "eos", "timings": {}}
 CHAT_ONE = {"choices": [{"delta": {"content": "One"}, "finish_reason": None, "index": 0}]}
 
 COMPLETION, CHAT = "/completion", "/v1/chat/completions"
+CHAT_CALL = ChatCall(messages=(Message("user", "hi"),), options=Options())
 GONE = (
     "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, "
     "check ollama server logs for details"
@@ -196,9 +197,15 @@ async def test_a_connection_lost_before_the_answer_is_an_error(
 @pytest.mark.parametrize(
     ("orders", "error"),
     [
-        ([{"$exit": 1}], ".+"),
-        ([{"$kill": 9}], ".+"),
-        ([{"$abort": 1}], ".+"),
+        ([{"$exit": 1}], "llama-server process has terminated: exit status 1"),
+        ([{"$kill": 9}], "llama-server process has terminated: signal: killed"),
+        ([{"$kill": 11}], "llama-server process has terminated: signal: segmentation fault"),
+        (
+            [{"$stderr": ["terminate called without an active exception"]}, {"$kill": 6}],
+            "llama-server process has terminated: signal: aborted: "
+            "terminate called without an active exception",
+        ),
+        ([{"$abort": 1}], "unexpected EOF"),
         (
             [{"$stderr": ["GGML_ASSERT(n > 0) failed", "noise"]}, {"$exit": 134}],
             r"GGML_ASSERT\(n > 0\) failed",
@@ -230,6 +237,53 @@ async def test_an_engine_killed_in_prefill_is_an_error(scripted: ScriptedEngine,
     os.kill(runner.pid, signal.SIGKILL)
     with pytest.raises(RunnerFailed, match="^model runner has unexpectedly stopped"):
         await call
+
+
+OTHER_CALLS: list[tuple[str, Callable[[LlamaRunner], Awaitable[Any]]]] = [
+    ("/v1/embeddings", lambda runner: runner.embed("x")),
+    ("/v1/rerank", lambda runner: runner.rerank("x", ["y"])),
+    ("/tokenize", lambda runner: runner.tokenize("x")),
+    ("/detokenize", lambda runner: runner.detokenize([1])),
+    ("/apply-template", lambda runner: runner.apply_template(CHAT_CALL)),
+]
+
+
+@pytest.mark.parametrize(("path", "call"), OTHER_CALLS)
+async def test_other_calls_tell_how_the_engine_ended_too(
+    scripted: ScriptedEngine, load: Load, path: str, call: Callable[[LlamaRunner], Awaitable[Any]]
+) -> None:
+    runner = await load()
+    scripted.script(answers={path: [{"exit": 7}]})
+    with pytest.raises(RunnerFailed, match=": llama-server process has terminated: exit status 7$"):
+        await call(runner)
+
+
+@pytest.mark.parametrize(
+    ("path", "call"),
+    [(COMPLETION, lambda runner: read(runner)), (CHAT, lambda runner: read(runner, CHAT)), *OTHER_CALLS],
+)
+async def test_a_runner_taken_away_says_that_the_server_stops(
+    scripted: ScriptedEngine, load: Load, path: str, call: Callable[[LlamaRunner], Awaitable[Any]]
+) -> None:
+    runner = await load()
+    scripted.script(answers={path: [{"prefill": 60}]})
+    waiting = asyncio.ensure_future(call(runner))
+    await scripted.heard("request", path=path)
+    await runner.stop()
+    with pytest.raises(ShuttingDown, match="^the server is shutting down$"):
+        await waiting
+
+
+async def test_a_stream_from_a_runner_taken_away_says_that_the_server_stops(
+    scripted: ScriptedEngine, load: Load
+) -> None:
+    runner = await load()
+    scripted.script(answers={COMPLETION: [{"sse": [ONE, {"$sleep": 60}, FINAL]}]})
+    async with aclosing(cast(Any, stream(runner))) as batches:
+        assert content(await anext(batches)) == ["One"]
+        await runner.stop()
+        with pytest.raises(ShuttingDown):
+            await anext(batches)
 
 
 async def test_an_engine_killed_between_calls_is_an_error_of_the_next(load: Load) -> None:
