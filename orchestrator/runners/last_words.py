@@ -7,7 +7,9 @@ a command line that cannot be read. A debugger that the engine calls at its end 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from orchestrator.runners.llama.log_reader import without_prefix
 from orchestrator.runners.out_of_memory import is_quoted, says_out_of_memory
@@ -25,20 +27,32 @@ _BACKTRACE = re.compile(
 _HARMLESS = "warning:"
 
 
-def last_words(output: str) -> str:
-    """The last lines of ``output``: those that tell of trouble, if any do."""
-    lines = _told(output.splitlines())[-_LINES_SEARCHED:]
-    return "\n".join((_troubled(lines) or lines)[-_LINES_QUOTED:])
+@dataclass(slots=True)
+class LastLines:
+    """The latest lines of an engine's output, those of a debugger left out."""
 
+    _lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES_SEARCHED))
 
-def last_complaint(output: str) -> str:
-    """The same of an engine that was at work, whose other lines are about its requests."""
-    return "\n".join(_troubled(_told(output.splitlines())[-_LINES_QUOTED:]))
+    def feed(self, line: str) -> None:
+        """Keep ``line`` in place of the oldest."""
+        if line and not _BACKTRACE.match(line):
+            self._lines.append(line)
+
+    @property
+    def words(self) -> str:
+        """The lines that tell of trouble, if any do, else the very last ones."""
+        lines = _told(self._lines)
+        return "\n".join((_troubled(lines) or lines)[-_LINES_QUOTED:])
+
+    @property
+    def complaint(self) -> str:
+        """The same of an engine that was at work, whose other lines are about its requests."""
+        return "\n".join(_troubled(_told(self._lines)[-_LINES_QUOTED:]))
 
 
 def _told(lines: Iterable[str]) -> list[str]:
     """The lines that clients may be shown."""
-    texts = (without_prefix(line).strip() for line in lines if not _BACKTRACE.match(line))
+    texts = (without_prefix(line).strip() for line in lines)
     return [text for text in texts if text and not text.startswith(_HARMLESS) and not _is_ours_alone(text)]
 
 

@@ -19,7 +19,7 @@ from orchestrator.process.address import Address, RunDirectory
 from orchestrator.process.child import Child, child_process
 from orchestrator.process.cleanup import to_the_end
 from orchestrator.process.usage import cpu_s
-from orchestrator.runners.last_words import last_complaint, last_words
+from orchestrator.runners.last_words import LastLines
 from orchestrator.runners.lifecycle import Exited, Healthy, Starting, State, StopAsked, Stopped, step
 from orchestrator.runners.llama.health import Health
 from orchestrator.runners.llama.log_reader import ErrorLines, SizeLines
@@ -42,6 +42,7 @@ class EngineLog:
 
     errors: ErrorLines = field(default_factory=ErrorLines)
     sizes: SizeLines = field(default_factory=SizeLines)
+    latest: LastLines = field(default_factory=LastLines)
     last_activity: float = 0.0
     """Time of the monotonic clock at the last line, or other sign of life."""
     listens: asyncio.Event = field(default_factory=asyncio.Event)
@@ -52,6 +53,7 @@ class EngineLog:
         self.touch()
         self.errors.feed(line)
         self.sizes.feed(line)
+        self.latest.feed(line)
         if _SAYS_IT_LISTENS in line:
             self.listens.set()
         elif "couldn't bind HTTP server socket" in line:
@@ -119,10 +121,10 @@ class EngineProcess:
 
     def _last_words(self) -> str:
         """The error lines of the log; without any, the end of the output."""
-        if errors := self.log.errors.text:
+        log = self.log
+        if errors := log.errors.text:
             return errors
-        read = last_words if isinstance(self._state, Starting) else last_complaint
-        return read(self._child.last_words)
+        return log.latest.words if isinstance(self._state, Starting) else log.latest.complaint
 
     def pause(self) -> None:
         """Hold the process up in whatever it does, until ``resume``."""

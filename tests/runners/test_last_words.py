@@ -4,7 +4,23 @@ from collections.abc import Callable
 
 import pytest
 
-from orchestrator.runners.last_words import last_complaint, last_words
+from orchestrator.runners.last_words import LastLines
+
+
+def words(output: str) -> str:
+    return kept(output).words
+
+
+def complaint(output: str) -> str:
+    return kept(output).complaint
+
+
+def kept(output: str) -> LastLines:
+    lines = LastLines()
+    for line in output.splitlines():
+        lines.feed(line)
+    return lines
+
 
 PROGRESS = (
     "sched_reserve: reserve took 5.20 ms, sched copies = 1\ncmn  init: llama threadpool init, n_threads = 9\n"
@@ -48,34 +64,35 @@ SPOKEN = [
         id="linker",
     ),
     pytest.param(ADDED + "\n\n" + BACKTRACE, ADDED, id="backtrace"),
+    pytest.param(ADDED + "\n\n" + BACKTRACE * 50, ADDED, id="long backtrace"),
 ]
 
 
 @pytest.mark.parametrize("before", ["", PROGRESS, PROGRESS * 100], ids=["alone", "after some", "after many"])
-@pytest.mark.parametrize(("end", "words"), SPOKEN)
-def test_lines_that_tell_of_trouble_are_quoted_alone(before: str, end: str, words: str) -> None:
-    assert last_words(before + end) == words
+@pytest.mark.parametrize(("end", "told"), SPOKEN)
+def test_lines_that_tell_of_trouble_are_quoted_alone(before: str, end: str, told: str) -> None:
+    assert words(before + end) == told
 
 
-@pytest.mark.parametrize(("end", "words"), SPOKEN)
-def test_so_they_are_of_an_engine_at_work(end: str, words: str) -> None:
-    assert last_complaint(PROGRESS + end) == words
+@pytest.mark.parametrize(("end", "told"), SPOKEN)
+def test_so_they_are_of_an_engine_at_work(end: str, told: str) -> None:
+    assert complaint(PROGRESS + end) == told
 
 
 def test_a_command_line_that_cannot_be_read_is_told_without_its_usage() -> None:
-    assert last_words('error while handling argument "-t": stoi\n' + USAGE) == (
+    assert words('error while handling argument "-t": stoi\n' + USAGE) == (
         'error while handling argument "-t": stoi'
     )
 
 
 def test_without_such_a_line_the_last_ones_tell_how_far_it_came() -> None:
-    assert last_words("first\n" + PROGRESS) == "first\n" + PROGRESS.strip()
-    assert last_words("0.00.123.456 I srv  load: reading\n") == "srv  load: reading"
+    assert words("first\n" + PROGRESS) == "first\n" + PROGRESS.strip()
+    assert words("0.00.123.456 I srv  load: reading\n") == "srv  load: reading"
 
 
-def test_lines_about_requests_are_no_last_words() -> None:
-    assert last_complaint(PROGRESS) == ""
-    assert last_complaint("srv: request failed\n" + PROGRESS + PROGRESS) == ""
+def test_lines_about_requests_are_no_words() -> None:
+    assert complaint(PROGRESS) == ""
+    assert complaint("srv: request failed\n" + PROGRESS + PROGRESS) == ""
 
 
 @pytest.mark.parametrize(
@@ -88,6 +105,6 @@ def test_lines_about_requests_are_no_last_words() -> None:
         BACKTRACE,
     ],
 )
-@pytest.mark.parametrize("read", [last_words, last_complaint])
-def test_some_lines_are_nobodys_last_words(read: Callable[[str], str], output: str) -> None:
+@pytest.mark.parametrize("read", [words, complaint])
+def test_some_lines_are_nobodys_words(read: Callable[[str], str], output: str) -> None:
     assert read(output) == ""
