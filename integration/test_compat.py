@@ -31,6 +31,8 @@ from orchestrator.store.layout import StoreLayout
 from tests.compat.conftest import stored
 from tests.compat.gemma import published_gemma
 from tests.compat.pairs import Pair, pairs
+from tests.compat.stock import BLOCKS
+from tests.compat.test_guessing import of_two_layers, without_head
 from tests.engine_choice import each_kind, engine
 from tests.http_replay.daemon import daemon_process
 from tests.http_replay.transport import Answer, Server
@@ -140,7 +142,7 @@ class Files:
 
 
 def stock_files(pair: Pair, folder: Path) -> Files:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     weights = pair.text or pair.beside
     assert weights is not None
     (folder / "text.gguf").write_bytes(weights.gguf())
@@ -220,6 +222,27 @@ def test_a_published_head_guesses_right(pair: Pair, info: EngineInfo, tmp_path: 
             request = {"prompt": PROMPT, "n_predict": 24, "temperature": 0, "ignore_eos": True}
             timings = running.http.post("/completion", json=request).raise_for_status().json()["timings"]
             assert timings["draft_n_accepted"] == timings["draft_n"] > 0
+
+
+def test_a_head_of_two_layers_is_refused_by_engines_and_left_out_of_views(
+    info: EngineInfo, tmp_path: Path
+) -> None:
+    pair = BY_ID["qwen35-guessing"]
+    assert pair.text is not None
+    first = f"blk.{BLOCKS}."
+    second = [
+        replace(tensor, name=name.replace(first, f"blk.{BLOCKS + 1}."))
+        for name, tensor in pair.text.tensors.items()
+        if name.startswith(first) and ".nextn." not in name
+    ]
+    stock = pair.text.with_tensors(second).with_keys({".nextn_predict_layers": 2, ".block_count": BLOCKS + 2})
+    files = stock_files(replace(pair, text=stock), tmp_path / "stock")
+    with started(info, files.weights, None, {}) as running:
+        assert running.process.wait(60) != 0
+        assert any(f"blk.{BLOCKS + 1}.nextn.eh_proj.weight' not found" in line for line in running.log())
+    halved = replace(pair, published=of_two_layers(pair.published), text=without_head(pair.text))
+    with both(halved, info, tmp_path / "halved") as (bare, others):
+        assert_same(said(bare), [said(running) for running in others])
 
 
 def assert_same(expected: Said, others: Iterable[Said]) -> None:

@@ -56,6 +56,8 @@ class View:
     projector: Path | None
     projector_bytes: int = 0
     """Size of the tensors of the projector."""
+    guesses: bool = False
+    """Whether the weights have a head that guesses tokens ahead."""
 
 
 class Views:
@@ -191,7 +193,7 @@ def _with_views(
     if weights is None or weights.text is None:
         return files
     tower = None if files.projectors else weights.projector
-    facts = replace(files.facts, embedded_projector_bytes=0)
+    facts = replace(files.facts, embedded_projector_bytes=0, has_mtp_tensors=weights.guesses)
     if tower is not None:
         facts = replace(facts, projector_bytes=weights.projector_bytes)
     projectors = files.projectors if tower is None else (tower,)
@@ -250,6 +252,7 @@ def _view_in(folder: Path, plan: ViewPlan) -> View:
         text=folder / _TEXT if plan.text else None,
         projector=folder / _PROJECTOR if plan.projector else None,
         projector_bytes=plan.projector.data_bytes if plan.projector else 0,
+        guesses=bool(plan.text and any(".nextn." in tensor.name for tensor in plan.text.tensors)),
     )
 
 

@@ -1,16 +1,16 @@
-"""The head of Qwen 3.5 that guesses tokens ahead, as the last layers of the model."""
+"""The head of Qwen 3.5 that guesses tokens ahead, as the last layer of the model."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.compat.draft import Draft, joined
 from orchestrator.compat.errors import CannotTranslate
 from orchestrator.compat.plan import Operation
 
 _LAYER = re.compile(r"mtp\.layers\.(\d+)\.(.+)")
-_EXPERT = re.compile(r"mtp\.layers\.(\d+)\.mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
+_EXPERT = re.compile(r"mtp\.layers\.0\.mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
 _SHARED: Mapping[str, str] = {
     "mtp.fc.weight": "eh_proj",
     "mtp.pre_fc_norm_embedding.weight": "enorm",
@@ -20,24 +20,23 @@ _SHARED: Mapping[str, str] = {
     "mtp.shared_head.norm.weight": "shared_head_norm",
     "mtp.norm.weight": "shared_head_norm",
 }
+_NEEDED = ("mtp.fc.weight", "mtp.pre_fc_norm_embedding.weight", "mtp.pre_fc_norm_hidden.weight")
 _SHIFTED = ("_norm.weight", ".nextn.enorm.weight", ".nextn.hnorm.weight")
 
 
 def take_guessing_head(draft: Draft) -> None:
-    """Turn ``mtp.…`` tensors into network layers, and count these. Nothing changes without such tensors.
+    """Turn ``mtp.…`` tensors into a layer that is counted, if they are a head that engines can use.
 
     Raises ``CannotTranslate`` for experts that do not fit together.
     """
-    names = [name for name in draft.tensors if name.startswith("mtp.")]
-    if not names or any(".nextn." in name for name in draft.tensors):
+    if not _is_usable(draft.tensors):
         return
     source = draft.source
     base = max(source.block_numbers(), default=source.config.uint("block_count") - 1) + 1
-    count = max((int(match[1]) + 1 for match in map(_LAYER.match, names) if match), default=1)
-    draft.set(".nextn_predict_layers", "u32", count)
-    draft.set(".block_count", "u32", base + count)
+    draft.set(".nextn_predict_layers", "u32", 1)
+    draft.set(".block_count", "u32", base + 1)
     _stack_experts(draft, base)
-    new = {name: _new_name(name, base, shared=count == 1) for name in draft.tensors}
+    new = {name: _new_name(name, base) for name in draft.tensors}
     if "mtp.shared_head.norm.weight" in new:
         draft.hide("mtp.norm.weight")
     draft.rename_each(lambda name: new[name])
@@ -46,22 +45,30 @@ def take_guessing_head(draft: Draft) -> None:
             draft.compute(name, Operation.PLUS_ONE)
 
 
-def _new_name(name: str, base: int, *, shared: bool) -> str:
+def _is_usable(names: Collection[str]) -> bool:
+    """Whether there is one whole layer: of several, each would have to have what such files have but once."""
+    layers = {match[1] for match in map(_LAYER.match, names) if match}
+    return (
+        layers == {"0"} and all(name in names for name in _NEEDED) and not any(".nextn." in n for n in names)
+    )
+
+
+def _new_name(name: str, base: int) -> str:
     if match := _LAYER.match(name):
-        return f"blk.{base + int(match[1])}.{match[2]}"
-    if shared and name in _SHARED:
+        return f"blk.{base}.{match[2]}"
+    if name in _SHARED:
         return f"blk.{base}.nextn.{_SHARED[name]}.weight"
     return name
 
 
-def _stack_experts(draft: Draft, base: int) -> None:
-    """One tensor out of those of all experts of a layer, for each of their parts."""
-    stacks: dict[tuple[int, str], dict[int, str]] = {}
+def _stack_experts(draft: Draft, layer: int) -> None:
+    """One tensor out of those of all experts, for each of their parts."""
+    stacks: dict[str, dict[int, str]] = {}
     for name in draft.tensors:
         if match := _EXPERT.fullmatch(name):
-            stacks.setdefault((int(match[1]), match[3]), {})[int(match[2])] = name
-    for (layer, part), experts in stacks.items():
-        _stack(draft, f"blk.{base + layer}.ffn_{part}_exps.weight", experts)
+            stacks.setdefault(match[2], {})[int(match[1])] = name
+    for part, experts in stacks.items():
+        _stack(draft, f"blk.{layer}.ffn_{part}_exps.weight", experts)
 
 
 def _stack(draft: Draft, name: str, experts: Mapping[int, str]) -> None:
