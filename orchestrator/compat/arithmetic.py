@@ -95,6 +95,11 @@ def zeros(_: Sequence[StoredTensor], *, count: int) -> bytes:
     return bytes(4 * count)
 
 
+def identity(_: Sequence[StoredTensor], *, side: int) -> bytes:
+    """A square matrix that changes nothing, as F32."""
+    return _bytes(np.eye(side, dtype=np.float32))
+
+
 def resampled(tensors: Sequence[StoredTensor], *, embedding: int, side: int) -> bytes:
     """A square of position embeddings stretched to ``side`` x ``side``, bilinear, corners aligned (T7)."""
     numbers = tensors[0].floats().squeeze()
@@ -133,4 +138,5 @@ _OPERATIONS: Mapping[Operation, Callable[..., bytes]] = {
     Operation.INTERLEAVE: interleaved_rows,
     Operation.RESAMPLE: resampled,
     Operation.ZEROS: zeros,
+    Operation.IDENTITY: identity,
 }

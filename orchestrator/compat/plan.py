@@ -57,6 +57,8 @@ class Operation(Enum):
     """Position embeddings of ``embedding`` channels, for a square of ``side``."""
     ZEROS = "zeros"
     """``count`` of them, as F32."""
+    IDENTITY = "identity"
+    """A square of ``side`` that changes nothing, as F32."""
 
 
 @dataclass(frozen=True, slots=True)

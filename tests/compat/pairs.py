@@ -144,6 +144,20 @@ def _gemma4_with_sound() -> Pair:
     return Pair("gemma4-sound", _with_tower(text, inside, audio=True), text, projector)
 
 
+def _gemma4_as_wide_as_its_sound() -> Pair:
+    """Without a projection of sound, which would change nothing."""
+    pair = _gemma4_with_sound()
+    assert pair.projector is not None
+    name = "mm.a.input_projection.weight"
+    bias = random_tensor("a.pre_encode.out.bias", (stock.E,))
+    weight = random_tensor("a.pre_encode.out.weight", (towers.V, stock.E), "F16")
+    published = pair.published.without_tensors(name.__eq__).with_tensors(
+        replace(t, name=t.name.replace("a.pre_encode.out", "mm.a.fc")) for t in (bias, weight)
+    )
+    projector = pair.projector.with_tensors([bias, weight, tensor(name, np.eye(stock.E))])
+    return replace(pair, id="gemma4-sound-straight", published=published, projector=projector)
+
+
 def _qwen35(experts: bool) -> Pair:
     text = stock.qwen35(experts=experts)
     published = _recurrent(text).with_keys(
@@ -608,6 +622,7 @@ _PAIRS: tuple[Callable[[], Pair], ...] = (
     _gemma4,
     lambda: _in_q8(_gemma4()),
     _gemma4_with_sound,
+    _gemma4_as_wide_as_its_sound,
     lambda: _qwen35(False),
     lambda: _qwen35(True),
     lambda: _qwen35_guessing(False),

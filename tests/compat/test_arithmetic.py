@@ -81,6 +81,11 @@ def test_zeros_are_zeros() -> None:
     assert computed(Operation.ZEROS, [], {"count": 3}) == bytes(12)
 
 
+def test_a_square_that_changes_nothing() -> None:
+    content = computed(Operation.IDENTITY, [], {"side": 3})
+    assert np.array_equal(floats(content).reshape(3, 3), np.eye(3))
+
+
 def test_numbers_of_a_type_without_a_reader_are_refused() -> None:
     tensor = StoredTensor(TensorInfo("t", (256,), "Q8_K", 0, 292), bytes(292))
     with pytest.raises(CannotTranslate, match="Q8_K cannot be read"):

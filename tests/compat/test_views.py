@@ -169,6 +169,16 @@ def test_a_file_with_a_part_missing_is_told_of(
     assert list(layout.views.glob("*")) == []
 
 
+def test_a_tower_for_sound_without_a_projection_is_told_of(
+    views: Views, layout: StoreLayout, by_id: dict[str, Pair]
+) -> None:
+    """Engines would die of it."""
+    name = "mm.a.input_projection.weight"
+    damaged = by_id["gemma4-sound"].published.without_tensors(name.__eq__)
+    with pytest.raises(IncompatibleModel, match=f'gemma4 model without tensor "{name}"'):
+        prepare(views, stored(layout, damaged.gguf()))
+
+
 def test_a_file_cut_short_is_told_of(views: Views, layout: StoreLayout, by_id: dict[str, Pair]) -> None:
     model = stored(layout, by_id["olmo3"].published.gguf())
     os.truncate(model.weights, model.weights.stat().st_size - 100)

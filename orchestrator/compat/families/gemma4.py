@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from orchestrator.compat.draft import Draft
+from orchestrator.compat.errors import CannotTranslate
 from orchestrator.compat.families.base import Family
-from orchestrator.compat.plan import FilePlan, PlannedTensor, Stretch
+from orchestrator.compat.plan import Computed, FilePlan, Operation, PlannedTensor, Stretch
 from orchestrator.compat.source import Source
 from orchestrator.compat.tower import copy_float, copy_uint, promote_patches, set_pixels, tower
 from orchestrator.files.gguf import TensorInfo
 
 _TOWERS = ("a.", "v.", "mm.", "model.vision_tower.")
 _TOKENIZER = "tokenizer.ggml.model"
+_SOUND_PROJECTION = "mm.a.input_projection.weight"
+_WIDEST = 8192
 _PIXELS = ([0.0] * 3, [1.0] * 3)
 
 
@@ -72,6 +75,17 @@ def _hear(draft: Draft) -> None:
     draft.set("clip.audio.num_mel_bins", "u32", 128)
     copy_uint(draft, "embedding_length", "clip.audio.projection_dim")
     draft.rename_each(_sound_name)
+    if draft.get(_SOUND_PROJECTION) is None:
+        _project_to_itself(draft)
+
+
+def _project_to_itself(draft: Draft) -> None:
+    """A projection that changes nothing, for towers as wide as the text: engines die without one."""
+    width = draft.source.config.uint("embedding_length")
+    if width > _WIDEST or draft.stored("a.pre_encode.out.weight").shape[-1:] != (width,):
+        raise CannotTranslate(f'gemma4 model without tensor "{_SOUND_PROJECTION}"')
+    data = Computed(Operation.IDENTITY, arguments={"side": width})
+    draft.add(PlannedTensor(_SOUND_PROJECTION, (width, width), "F32", data))
 
 
 def _sound_name(name: str) -> str:
