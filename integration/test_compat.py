@@ -293,7 +293,7 @@ class Home:
             "layers": layers,
         }
         path = self.path / "models" / "manifests" / "registry.ollama.ai" / "library" / name / "latest"
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(manifest))
 
     def _blob(self, kind: str, content: bytes | Path) -> dict[str, Any]:
@@ -321,18 +321,25 @@ def home(info: EngineInfo, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield Home(daemon.server, path)
 
 
-def test_a_daemon_shows_pictures_to_a_published_model(home: Home) -> None:
-    pair = BY_ID["gemma3"]
-    assert pair.text is not None
+@pytest.mark.parametrize(
+    ("model", "medium"),
+    [("gemma3", picture()), ("llava", picture()), ("gemma4-sound", picture()), ("gemma4-sound", sound())],
+    ids=["gemma3-picture", "llava-picture", "gemma4-picture", "gemma4-sound"],
+)
+def test_a_daemon_shows_media_to_a_published_model(model: str, medium: bytes, home: Home) -> None:
+    pair = BY_ID[model]
     assert pair.projector is not None
-    home.put("published", pair.published.gguf())
-    home.put("stock", pair.text.gguf(), pair.projector.gguf())
-    pictures = [base64.b64encode(picture()).decode()]
-    seen, expected = (home.generate(name, images=pictures) for name in ("published", "stock"))
+    weights = pair.text or pair.beside
+    assert weights is not None
+    published = [pair.beside, pair.published] if pair.beside else [pair.published]
+    home.put(f"{model}-published", *(part.gguf() for part in published))
+    home.put(f"{model}-stock", weights.gguf(), pair.projector.gguf())
+    media = [base64.b64encode(medium).decode()]
+    seen, expected = (home.generate(f"{model}-{form}", images=media) for form in ("published", "stock"))
     assert (seen.status, expected.status) == (200, 200), seen
     assert seen.body["response"] == expected.body["response"]
     assert seen.body["prompt_eval_count"] == expected.body["prompt_eval_count"]
-    assert seen.body["prompt_eval_count"] > home.generate("published").body["prompt_eval_count"]
+    assert seen.body["prompt_eval_count"] > home.generate(f"{model}-published").body["prompt_eval_count"]
 
 
 def test_a_real_model_with_a_tower_added_answers_as_before(home: Home) -> None:
