@@ -27,7 +27,7 @@ from aiohttp import web
 
 from orchestrator import OLLAMA_VERSION, __version__
 from orchestrator.api.anthropic.routes import anthropic_routes
-from orchestrator.api.app import RUNNER_OPTIONS, build_app
+from orchestrator.api.app import make_server
 from orchestrator.api.native.routes import native_routes
 from orchestrator.api.openai.routes import openai_routes
 from orchestrator.api.origins import Origins
@@ -117,7 +117,7 @@ async def running(config: Config, listening: socket.socket) -> AsyncIterator[App
             *openai_routes(state),
             *anthropic_routes(state),
         )
-        runner = web.AppRunner(build_app(state, routes), **RUNNER_OPTIONS)
+        runner = web.ServerRunner(make_server(state, routes))
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         stack.callback(state.stop_transfers)

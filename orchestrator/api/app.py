@@ -12,11 +12,17 @@ import itertools
 import logging
 import re
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Any, cast
 from urllib.parse import quote, unquote
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage
+from aiohttp.streams import StreamReader
+from aiohttp.web_protocol import RequestHandler
 
 from orchestrator.api import metrics
 from orchestrator.api.errors import NATIVE, log_hint
@@ -34,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 LONGEST_HEADER_BYTES = 1 << 20
 """Of a request: proxies and sign-in pages add tokens of many kilobytes. Go's limit."""
-RUNNER_OPTIONS: Mapping[str, Any] = {
+_SERVER_OPTIONS: Mapping[str, Any] = {
     "handler_cancellation": True,  # a client that leaves ends its handler
     "access_log": None,  # the log below says more
     "keepalive_timeout": 120.0,  # also how long the headers of a request may take
@@ -43,23 +49,52 @@ RUNNER_OPTIONS: Mapping[str, Any] = {
     "max_line_size": LONGEST_HEADER_BYTES,
     "max_field_size": LONGEST_HEADER_BYTES,
 }
-"""What the daemon's ``web.AppRunner`` has to be made with."""
 
 _UNROUTED = "other"
 _PROBES = frozenset({"/", "/api/version", "/metrics"})
 """Asked over and over by those who only watch; such requests are logged at DEBUG."""
 _CORS = web.RequestKey("cors", Mapping[str, str])
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PATH_SAFE = "/:@!$&'()*+,;=-._~"
 
 
-def build_app(state: AppState, routes: Iterable[Route]) -> web.Application:
-    """The application that serves ``routes``, and ``/metrics``."""
-    router = Router([*routes, *metrics.routes(state)])
-    app = web.Application(client_max_size=state.max_body_bytes)
-    app.router.add_route("*", "/{path:.*}", _Front(state, router).answer)
-    app.on_response_prepare.append(_finish_headers)
-    return app
+def make_server(state: AppState, routes: Iterable[Route], **options: Any) -> web.Server:
+    """What serves ``routes``, and ``/metrics``; ``options`` of aiohttp's server stand above ours.
+
+    The router, the signals and the match of an ``Application`` would cost every request more than the rest of
+    what happens here. Needs a running event loop.
+    """
+    front = _Front(state, Router([*routes, *metrics.routes(state)]))
+    return web.Server(
+        cast(Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], front.answer),  # see _request
+        request_factory=partial(_request, asyncio.get_running_loop(), state.max_body_bytes),
+        **{**_SERVER_OPTIONS, **options},
+    )
+
+
+class _Request(web.Request):
+    """A request that belongs to no ``Application``."""
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        """The last touch to the headers of every reply, streams and refusals of aiohttp included."""
+        headers = response.headers
+        headers.popall("Server", None)
+        cors = self.get(_CORS)
+        if cors is not None:
+            headers.update(cors)
+
+
+def _request(
+    loop: asyncio.AbstractEventLoop,
+    max_body_bytes: int,
+    message: RawRequestMessage,
+    payload: StreamReader,
+    protocol: RequestHandler,
+    writer: AbstractStreamWriter,
+    task: asyncio.Task[None],
+) -> _Request:
+    return _Request(message, payload, protocol, writer, task, loop, client_max_size=max_body_bytes)
 
 
 class _Front:
@@ -123,7 +158,10 @@ class _Front:
             response = text_reply("405 method not allowed", status=405)
             response.headers["Allow"] = target.allow
             return response
-        request.match_info[PARAMETER] = target.parameter
+        if target.parameter:
+            request[PARAMETER] = target.parameter
+        if "Expect" in request.headers and (unmet := await _unmet_expectation(request)):
+            return unmet
         if self._state.request_log is None or path not in LOGGED_PATHS:
             return await handler(request)
         try:
@@ -188,13 +226,15 @@ class _Front:
             logger.log(level, "request", extra={"method": request.method, "path": path, **facts})
 
 
-async def _finish_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Last touch to the headers of every reply, streams included."""
-    headers = response.headers
-    headers.popall("Server", None)
-    cors = request.get(_CORS)
-    if cors is not None:
-        headers.update(cors)
+async def _unmet_expectation(request: web.Request) -> web.Response | None:
+    """Tell a client that waits for it to send its body; the refusal of anything else that it expects."""
+    expected = request.headers["Expect"]
+    if expected.lower() != "100-continue":
+        return text_reply(f"unknown expectation: {expected}", status=HTTPStatus.EXPECTATION_FAILED)
+    if request.version >= HttpVersion11:
+        await request.writer.write(_CONTINUE)
+        request.writer.output_size = 0  # the reply itself has not begun
+    return None
 
 
 def _refusal(request: web.Request, reason: str) -> web.Response:

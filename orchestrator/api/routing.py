@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-PARAMETER = "parameter"
+PARAMETER = web.RequestKey("parameter", str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +146,4 @@ def cleaned(path: str) -> str:
 
 def parameter(request: web.Request) -> str:
     """What stands in the place of the braces in the path of ``request``."""
-    return request.match_info[PARAMETER]
+    return request[PARAMETER]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
-from aiohttp.web import Application, Request
+from aiohttp.test_utils import BaseTestServer, TestClient
+from aiohttp.web import Request, ServerRunner
 
-from orchestrator.api.app import build_app
+from orchestrator.api.app import make_server
 from orchestrator.api.native.routes import native_routes
 from orchestrator.api.origins import Origins
 from orchestrator.api.routing import Route
@@ -30,7 +31,7 @@ from orchestrator.scheduler.settings import SchedulerSettings
 from orchestrator.store.layout import StoreLayout
 from orchestrator.store.models import ModelStore
 
-Client = TestClient[Request, Application]
+Client = TestClient[Request, None]
 
 
 class NoEngine:
@@ -74,10 +75,21 @@ async def state(tmp_path: Path) -> AsyncIterator[AppState]:
         running.cancel()
 
 
+class Served(BaseTestServer):
+    """A server made as the daemon makes it."""
+
+    def __init__(self, state: AppState, routes: Iterable[Route]) -> None:
+        super().__init__()
+        self._state, self._routes = state, routes
+
+    async def _make_runner(self, **_: Any) -> ServerRunner:
+        return ServerRunner(make_server(self._state, self._routes))
+
+
 @asynccontextmanager
 async def serving(state: AppState, *routes: Route) -> AsyncIterator[Client]:
     """A client of a server with ``state``, and further ``routes``."""
-    async with TestClient(TestServer(build_app(state, [*native_routes(state), *routes]))) as client:
+    async with TestClient(Served(state, [*native_routes(state), *routes])) as client:
         yield client
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from orchestrator.api.app import RUNNER_OPTIONS, build_app
+from orchestrator.api.app import make_server
 from orchestrator.api.bodies import pieces, read_body
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
@@ -25,7 +25,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 @asynccontextmanager
 async def connected(state: AppState, *routes: Route, **options: Any) -> AsyncIterator[Connection]:
     """A bare connection to a server made as the daemon makes it."""
-    runner = web.AppRunner(build_app(state, routes), **{**RUNNER_OPTIONS, **options})
+    runner = web.ServerRunner(make_server(state, routes, **options))
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", 0)

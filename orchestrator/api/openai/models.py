@@ -9,7 +9,7 @@ from aiohttp import web
 from orchestrator.api.errors import ERROR_TYPE
 from orchestrator.api.remote import open_described
 from orchestrator.api.replies import PLAIN_JSON, json_reply
-from orchestrator.api.routing import PARAMETER, Route
+from orchestrator.api.routing import Route, parameter
 from orchestrator.api.state import AppState
 from orchestrator.domain.names import ModelName
 from orchestrator.units import SECOND_NS
@@ -26,7 +26,7 @@ def routes(state: AppState) -> Iterable[Route]:
 
     async def get_model(request: web.Request) -> web.StreamResponse:
         request[ERROR_TYPE] = PLAIN_JSON
-        text = request.match_info[PARAMETER]
+        text = parameter(request)
         model = await open_described(state, text)
         return json_reply(card(text, model.name, model.modified_ns), content_type=PLAIN_JSON)
 
