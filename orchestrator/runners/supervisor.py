@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_POLL = timedelta(milliseconds=5)
 _LAST_POLL = timedelta(milliseconds=100)
-_PATIENCE_WITH_LOG = timedelta(milliseconds=20)
+_PATIENCE_WITH_LOG = timedelta(milliseconds=50)
 """An engine at work writes several times for each request; whoever waits for the answer goes first."""
 _SAYS_IT_LISTENS = "listening on"
 
