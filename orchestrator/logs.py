@@ -42,6 +42,7 @@ def set_up_logging(level: int = logging.INFO, form: LogFormat = "text", stream: 
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root.addHandler(handler)
     logging.addLevelName(TRACE, "TRACE")
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line says them
     logging.getLogger("orchestrator").setLevel(level)
 
 

@@ -5,6 +5,8 @@ Labels take few values: routes are patterns of the routing table, models are not
 
 from __future__ import annotations
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
@@ -35,7 +37,9 @@ class Metrics:
             buckets=_REQUEST_SECONDS,
             registry=self.registry,
         )
-        self._tokens = Counter("orch_tokens", "Tokens read and generated.", ("kind",), registry=self.registry)
+        self._series_of = cache(self._request_series)  # routes, methods and statuses are few
+        tokens = Counter("orch_tokens", "Tokens read and generated.", ("kind",), registry=self.registry)
+        self._prompt_tokens, self._completion_tokens = map(tokens.labels, ("prompt", "completion"))
         self._cached_tokens = self._counter(
             "orch_prompt_tokens_cached", "Prompt tokens that a cache had already."
         )
@@ -57,17 +61,17 @@ class Metrics:
 
     def request_ended(self, route: str, method: str, status: int, seconds: float) -> None:
         """A reply has been sent, or given up. ``route`` is a pattern of the routing table."""
-        dialect = _dialect(route)
-        self._requests.labels(dialect, route, method if method in _METHODS else "other", status).inc()
-        self._request_seconds.labels(dialect, route).observe(seconds)
+        count, duration = self._series_of(route, method if method in _METHODS else "other", status)
+        count.inc()
+        duration.observe(seconds)
 
     def tokens(self, *, prompt: int, completion: int, cached: int = 0) -> None:
         """An engine has read and generated so many; ``cached`` of the prompt's it knew already.
 
         An engine may tell anything; counts below zero are none.
         """
-        self._tokens.labels("prompt").inc(max(prompt, 0))
-        self._tokens.labels("completion").inc(max(completion, 0))
+        self._prompt_tokens.inc(max(prompt, 0))
+        self._completion_tokens.inc(max(completion, 0))
         self._cached_tokens.inc(max(cached, 0))
 
     def prompt_truncated(self) -> None:
@@ -103,6 +107,14 @@ class Metrics:
     def exposition(self) -> bytes:
         """All of it in the text format of Prometheus (``CONTENT_TYPE``)."""
         return generate_latest(self.registry)
+
+    def _request_series(self, route: str, method: str, status: int) -> tuple[Counter, Histogram]:
+        """What counts, and what times, requests of one kind."""
+        dialect = _dialect(route)
+        return (
+            self._requests.labels(dialect, route, method, status),
+            self._request_seconds.labels(dialect, route),
+        )
 
     def _counter(self, name: str, help_text: str) -> Counter:
         return Counter(name, help_text, registry=self.registry)

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 SECOND_NS = 1_000_000_000
@@ -113,13 +114,19 @@ class Moment(NamedTuple):
     def __str__(self) -> str:
         """RFC 3339, with as many decimals as needed."""
         seconds, ns = divmod(self.unix_ns, SECOND_NS)
-        text = (_EPOCH + timedelta(seconds=seconds + self.offset_seconds)).isoformat(timespec="seconds")
+        text = _date_and_time(seconds + self.offset_seconds)
         if ns:
             text += f".{ns:09d}".rstrip("0")
         if not self.offset_seconds:
             return text + "Z"
         hours, minutes = divmod(abs(self.offset_seconds) // 60, 60)
         return f"{text}{'-' if self.offset_seconds < 0 else '+'}{hours:02d}:{minutes:02d}"
+
+
+@lru_cache(maxsize=16)
+def _date_and_time(seconds: int) -> str:
+    """So many seconds after the start of 1970; records of a stream are many in one second."""
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec="seconds")
 
 
 ZERO_TIME_NS = -62_135_596_800 * SECOND_NS
