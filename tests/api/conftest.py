@@ -89,7 +89,7 @@ class Served(BaseTestServer):
 @asynccontextmanager
 async def serving(state: AppState, *routes: Route) -> AsyncIterator[Client]:
     """A client of a server with ``state``, and further ``routes``."""
-    async with TestClient(Served(state, [*native_routes(state), *routes])) as client:
+    async with Client(Served(state, [*native_routes(state), *routes])) as client:
         yield client
 
 

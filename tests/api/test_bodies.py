@@ -127,3 +127,42 @@ async def test_what_is_no_http_is_one_line_of_the_log(
     lines = [record for record in caplog.records if "no HTTP" in record.getMessage()]
     assert all(record.levelno <= logging.INFO and record.exc_info is None for record in lines)
     assert not [record for record in caplog.records if record.levelno > logging.INFO]
+
+
+async def test_a_client_that_waits_before_it_sends_its_body_is_told_to_go_on(state: AppState) -> None:
+    async def echo(request: web.Request) -> web.Response:
+        return web.Response(body=await read_body(request))
+
+    head = HEAD.replace(b"/slow", b"/echo").replace(b"10", b"5\r\nExpect: 100-Continue")
+    async with connected(state, Route("POST", "/echo", echo)) as (reader, writer):
+        writer.write(head)
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"hello")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert await reader.readexactly(5) == b"hello"
+
+
+async def test_who_waits_is_refused_before_anything_was_sent(state: AppState) -> None:
+    head = HEAD.replace(b"10", b"5\r\nExpect: 100-continue")
+    async with connected(state) as (reader, writer):
+        writer.write(head)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 404 ")
+
+
+async def test_an_expectation_that_nobody_meets_is_refused(state: AppState) -> None:
+    async def never(_: web.Request) -> web.Response:
+        raise AssertionError("refused requests reach no handler")
+
+    head = HEAD.replace(b"10", b"0\r\nExpect: miracles")
+    async with connected(state, Route("POST", "/slow", never)) as (reader, writer):
+        writer.write(head)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 417 ")
+        assert b"unknown expectation: miracles" in await reader.readuntil(b"miracles")
+
+
+async def test_replies_to_what_is_no_http_carry_no_server_header(state: AppState) -> None:
+    async with connected(state) as (reader, writer):
+        writer.write(b"nonsense\r\n\r\n")
+        reply = await reader.read()
+    assert reply.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 "))
+    assert b"\r\nServer:" not in reply
