@@ -18,7 +18,7 @@ from orchestrator.domain.loads import ModelFacts
 RULES_VERSION = 2
 """Goes up when a family plans anything else than before, so that old views are made anew."""
 
-_MODULES: Mapping[str, str] = {
+MODULES: Mapping[str, str] = {
     "bert": "bert",
     "clip": "llava",
     "deepseekocr": "deepseekocr",
@@ -52,7 +52,7 @@ def may_need_view(facts: ModelFacts) -> bool:
     """Whether the weights must be looked at: what is known of them already rules most files out."""
     if facts.architecture == "llama":  # so many are called that, and hardly one of them needs anything
         return facts.tokenizer_pre in ("", "default") or facts.eos_id == _END_OF_TEXT_OF_LLAMA_3
-    return facts.architecture in _MODULES
+    return facts.architecture in MODULES
 
 
 def plan_view(source: Source) -> ViewPlan | None:
@@ -91,7 +91,7 @@ def _is_the_source(plan: FilePlan, source: Source) -> bool:
 
 
 def _family(source: Source) -> Family | None:
-    module = _MODULES.get(source.architecture)
+    module = MODULES.get(source.architecture)
     if module is None or source.header.big_endian or _is_split(source) or not _has_layers(source):
         return None
     families: Mapping[str, tuple[Family, ...]] = import_module(

@@ -15,6 +15,7 @@ from tests.compat.pairs import Pair
 from tests.compat.stock import llama3
 from tests.compat.test_registry import assert_same, written
 from tests.compat.tiny import Model, random_tensor
+from tests.gguf_builder import Typed
 
 Step = Callable[[Model], Model]
 
@@ -80,7 +81,7 @@ MARKS: dict[str, list[tuple[Step, ...]]] = {
     ],
     "qwen35": [(mark, _STEP) for mark in _OF_QWEN35],
     "qwen35moe": [(_STEP,)],  # its feed_forward_length is a mark
-    "qwen3next": [(_STEP,)],
+    "qwen3next": [(_STEP,), (_STEP, key(".attention.head_count_kv", Typed("arr:i32", [0, 0])))],
     "laguna": [
         (moved(".rope.dimension_count_swa", ".rope.swa.dimension_count"),),
         (moved(".rope.freq_base_swa", ".rope.swa.freq_base"),),

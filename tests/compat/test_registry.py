@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +12,18 @@ import pytest
 
 from orchestrator.compat.layout import own_layout
 from orchestrator.compat.plan import FilePlan
-from orchestrator.compat.registry import may_need_view, plan_view
+from orchestrator.compat.registry import MODULES, may_need_view, plan_view
 from orchestrator.compat.source import Source
 from orchestrator.compat.writer import opened, write_file
 from orchestrator.domain.loads import ModelFacts
 from orchestrator.files.facts import model_facts
 from orchestrator.files.gguf import read_header
 from tests.compat.pairs import Pair, pairs
-from tests.compat.tiny import Model
+from tests.compat.tiny import Model, random_tensor
 from tests.gguf_builder import Typed
 
 PAIRS = tuple(pairs())
+PAGE = Path(__file__).parents[2] / "docs" / "compat.md"
 
 
 def written(source: Source, plan: FilePlan, path: Path) -> Path:
@@ -122,3 +124,43 @@ def test_plans_are_made_of_the_header_alone(pair: Pair, tmp_path: Path) -> None:
         blob.write_bytes(model.gguf())
         plans.append(plan_view(Source.read(blob)))
     assert plans[0] == plans[1]
+
+
+@pytest.mark.parametrize("scale", ["ffn_gate_exps.scale", "ffn_up_exps.scale", "ffn_gate_exps.input_scale"])
+def test_experts_with_scales_of_their_own_stay_apart(
+    scale: str, by_id: dict[str, Pair], tmp_path: Path
+) -> None:
+    published = by_id["gemma4"].published
+    blob = tmp_path / "blob"
+    blob.write_bytes(published.with_tensors([random_tensor(f"blk.0.{scale}", (2,))]).gguf())
+    plan = plan_view(Source.read(blob))
+    assert plan is not None
+    assert plan.text is not None
+    names = {tensor.name for tensor in plan.text.tensors}
+    apart = {"blk.0.ffn_gate_exps.weight", "blk.0.ffn_up_exps.weight"}
+    assert apart <= names
+    assert "blk.1.ffn_gate_up_exps.weight" in names
+
+
+def test_each_known_architecture_has_a_pair() -> None:
+    assert {pair.published.architecture for pair in PAIRS} == set(MODULES)
+
+
+def test_the_table_of_proofs_names_each_pair_and_what_its_engines_are_shown() -> None:
+    """docs/compat.md, a row for each row of the rules."""
+    rows = re.findall(r"^\| [^|]+ \| ((?:`[^`|]+`,? ?)+)\| ([^|]+) \|", PAGE.read_text(), re.MULTILINE)
+    table = {(id, media) for ids, media in rows for id in re.findall("`([^`]+)`", ids)}
+    assert table == {(pair.id, _asked(pair)) for pair in PAIRS}
+
+
+def _asked(pair: Pair) -> str:
+    keys = pair.projector.metadata if pair.projector else {}
+    if pair.text and any(key.endswith(".pooling_type") for key in pair.text.metadata):
+        return "vector"
+    if pair.text and any(".nextn." in name for name in pair.text.tensors):
+        return "text, guesses"
+    shown = [name for name, key in _SHOWN.items() if keys.get(key)]
+    return ", ".join(["text", *shown])
+
+
+_SHOWN = {"image": "clip.has_vision_encoder", "sound": "clip.has_audio_encoder"}
