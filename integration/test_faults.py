@@ -150,7 +150,8 @@ def test_a_daemon_told_to_stop_takes_its_engines_along(
     daemon.process.send_signal(stop)
     assert daemon.process.wait(PATIENCE_S) == 0
     assert engine.processes() == []
-    assert reply.result(PATIENCE_S).status in (0, 500, 503)
+    answer = reply.result(PATIENCE_S)
+    assert (answer.status, answer.body["error"]) == (503, "the server is shutting down")
 
 
 def test_a_runner_killed_while_loading_is_an_error_at_once(
@@ -190,8 +191,72 @@ def test_a_runner_killed_while_it_streams_ends_the_stream_with_an_error(
         assert json.loads(response.readline())["response"] == "One"
         engine.kill()
         (last,) = response.read().splitlines()
-    assert json.loads(last)["error"].startswith("an error was encountered while running the model")
+    assert json.loads(last) == {
+        "error": "an error was encountered while running the model: "
+        "llama-server process has terminated: signal: killed"
+    }
     assert_serves(server)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/generate", {"prompt": "x"}),
+        ("/api/chat", {"messages": [{"role": "user", "content": "x"}]}),
+        ("/v1/completions", {"prompt": "x"}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}),
+        ("/v1/responses", {"input": "x"}),
+        ("/v1/messages", {"messages": [{"role": "user", "content": "x"}], "max_tokens": 9}),
+    ],
+)
+def test_a_stream_ends_with_the_news_that_the_server_stops(
+    engine: StandIn, start: Start, path: str, body: dict[str, Any]
+) -> None:
+    daemon = start()
+    engine.script(
+        {"answers": {"/completion": [{"sse": [{"content": "One", "stop": False}, {"$sleep": 60}]}]}}
+    )
+    with opened(daemon.server, path, {"model": MODEL, "stream": True, **body}) as response:
+        begun = b""
+        while b"One" not in begun:
+            begun += response.readline()
+        daemon.process.terminate()
+        rest = response.read()
+    *_, last = [line for line in rest.splitlines() if line]
+    error = json.loads(last.removeprefix(b"data: "))
+    assert "the server is shutting down" in json.dumps(error.get("response", error)["error"])
+    assert daemon.process.wait(PATIENCE_S) == 0
+
+
+@pytest.mark.parametrize("options", [{"main_gpu": 2**40}, {"main_gpu": -(2**40)}])
+def test_what_no_engine_takes_is_refused_and_nobody_leaves_for_it(
+    engine: StandIn, server: Server, options: dict[str, int]
+) -> None:
+    assert_serves(server)
+    before = engine.processes()
+    answer = generate(server, options=options)
+    assert answer.status == 400
+    assert "there is no such GPU" in answer.body["error"]
+    assert engine.processes() == before
+
+
+def test_threads_that_no_engine_takes_are_told_and_not_tried(engine: StandIn, server: Server) -> None:
+    assert_serves(server)
+    before = engine.processes()
+    answer = generate(server, options={"num_thread": 100_000})
+    assert answer.status == 200
+    assert [text for text in answer.body["warnings"] if "num_thread" in text]
+    assert engine.processes() == before
+
+
+def test_an_engine_that_dies_at_its_start_is_told_with_its_last_words(
+    engine: StandIn, server: Server
+) -> None:
+    words = "libgomp: Thread creation failed: Resource temporarily unavailable"
+    engine.script({"loads": [{"exit": 1, "stderr": [words]}]})
+    answer = generate(server)
+    assert answer.status == 500
+    assert answer.body["error"] == f"llama-server process has terminated: exit status 1: {words}"
 
 
 def test_an_idle_runner_that_is_killed_is_replaced(engine: StandIn, server: Server) -> None:

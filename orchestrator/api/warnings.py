@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from orchestrator.domain.option_limits import without_effect
 from orchestrator.domain.options import OPTION_NAMES
 
 logger = logging.getLogger(__name__)
@@ -19,12 +20,14 @@ logger = logging.getLogger(__name__)
 def request_warnings(
     unknown: Sequence[str], options: Mapping[str, Any], known: Collection[str]
 ) -> tuple[str, ...]:
-    """One text for each of the ``unknown`` keys, and for each option there is none of (case B067).
+    """One text for each of the ``unknown`` keys, for each option there is none of (case B067), and for each
+    whose value is set aside.
 
     ``known`` are the keys that may have been meant.
     """
     strange = (name for name, value in options.items() if value is not None and name not in OPTION_NAMES)
-    return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES))
+    excessive = (no_effect(f'option "{name}"', why) for name, why in without_effect(options))
+    return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES), *excessive)
 
 
 def no_effect(where: str, why: str) -> str:

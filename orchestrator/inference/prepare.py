@@ -5,16 +5,20 @@ Source: ``api-native`` §6, ``scheduler`` §3.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.domain.loads import LoadSpec
+from orchestrator.domain.option_limits import within_limits, without_effect
 from orchestrator.domain.options import Options, read_options
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.domain.think import Think
 from orchestrator.inference.errors import MissingCapability
 from orchestrator.store.model import Model
+
+logger = logging.getLogger(__name__)
 
 _SMALLEST_WINDOW = 4
 _SMALLEST_VISION_WINDOW = 2048
@@ -33,10 +37,12 @@ class Defaults:
 def load_spec(
     model: Model, request: Mapping[str, Any], defaults: Defaults, *, shift: bool | None, rendered: bool
 ) -> LoadSpec:
-    """What to load for a request. Raises ``InvalidOption``."""
+    """What to load for a request. Raises ``InvalidOption``, ``OptionOutOfRange``."""
     files = model.files
     own, wanted = read_options(model.parameters), read_options(request)
     chosen = own | wanted
+    for name, why in without_effect(chosen):
+        logger.warning("option has no effect", extra={"option": name, "reason": why})
     # the model's own stops end its turn; a request that adds some must not take those away (case B088)
     settled: dict[str, Any] = {
         "stop": tuple(dict.fromkeys((*wanted.get("stop", ()), *own.get("stop", ())))),
@@ -50,7 +56,7 @@ def load_spec(
         settled["num_batch"] = min(_LARGEST_EMBEDDING_BATCH, settled["num_ctx"])
     return LoadSpec(
         files=files,
-        options=Options(**(chosen | settled)),
+        options=within_limits(Options(**(chosen | settled))),
         ctx_auto=defaults.ctx_auto and "num_ctx" not in chosen,
         batch_auto=batch_auto,
         shift=shift if shift is not None else not _cannot_shift(model),

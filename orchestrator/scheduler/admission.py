@@ -9,8 +9,9 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from orchestrator.domain.devices import Device, SystemMemory
+from orchestrator.domain.devices import Device
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.runners.base import LoadOrder
 from orchestrator.scheduler.errors import NotEnoughMemory
@@ -39,8 +40,7 @@ def plan_load(
     spec: LoadSpec, settings: SchedulerSettings, figures: Measured, others: Collection[Ready]
 ) -> LoadOrder | NeedsRoom | NotEnoughMemory:
     """The order to load ``spec`` next to the runners that are there, or why not."""
-    slots = slots_of(spec.files, settings.parallel)
-    need = predict(spec, slots=slots, kv_type=settings.kv_cache_type, extra_bytes=_extra(spec, figures.sizes))
+    need = _need(spec, settings, figures.sizes)
     system_free = None if figures.system is None else figures.system.free_bytes
     placement = place(
         less_known_use(figures.devices, known_use(others)),
@@ -55,7 +55,7 @@ def plan_load(
         return refusal
     return LoadOrder(
         spec=spec,
-        parallel=slots,
+        parallel=slots_of(spec.files, settings.parallel),
         threads=None if placement.devices else share_of_cores(spec, settings.cores, others),
         devices=placement.devices,
         main_gpu=placement.main_gpu,
@@ -77,9 +77,7 @@ def _refusal(
 ) -> NeedsRoom | NotEnoughMemory | None:
     if placement.devices:
         return NeedsRoom() if others and not fits_devices(spec, need, available) else None
-    if figures.devices or figures.system is None or not settings.check_memory:
-        return None
-    return _host_refusal(spec, need, figures.system, others)
+    return _host_refusal(spec, settings, figures, others)
 
 
 def fits_devices(spec: LoadSpec, need: Prediction, available: int) -> bool:
@@ -97,17 +95,51 @@ def fits_devices(spec: LoadSpec, need: Prediction, available: int) -> bool:
     return need.total_bytes + surcharge <= four_fifths(available)
 
 
-def _host_refusal(
-    spec: LoadSpec, need: Prediction, system: SystemMemory, others: Collection[Ready]
-) -> NeedsRoom | NotEnoughMemory | None:
-    """Main memory has to hold the model, its weights too unless they are mapped and can be paged out."""
-    needed = need.kv_bytes if spec.options.use_mmap else need.total_bytes
-    available = system.free_bytes + system.swap_free_bytes
-    if needed <= available:
+def most_bytes(settings: SchedulerSettings, figures: Measured) -> int | None:
+    """What models can have of main memory if nothing else is in it; ``None`` where that is no bound."""
+    if figures.devices or figures.system is None or not settings.check_memory:
         return None
-    if others and needed <= system.total_bytes + system.swap_free_bytes:
-        return NeedsRoom()
-    return NotEnoughMemory(needed_bytes=needed, available_bytes=available)
+    return figures.system.total_bytes + figures.system.swap_free_bytes
+
+
+def exceeds(spec: LoadSpec, settings: SchedulerSettings, most: int | None) -> bool:
+    """Whether ``spec`` needs more than ``most``, so that nobody need leave for it."""
+    return most is not None and _resident_bytes(spec, settings) > most
+
+
+def too_large(spec: LoadSpec, settings: SchedulerSettings, figures: Measured) -> NotEnoughMemory:
+    """The refusal of ``spec``, with both numbers."""
+    system = figures.system
+    return NotEnoughMemory(
+        needed_bytes=_resident_bytes(spec, settings, figures.sizes),
+        available_bytes=system.free_bytes + system.swap_free_bytes if system else 0,
+    )
+
+
+def _resident_bytes(
+    spec: LoadSpec, settings: SchedulerSettings, sizes: Mapping[Path, int] = MappingProxyType({})
+) -> int:
+    """What main memory has to hold: the weights too unless they are mapped and can be paged out."""
+    need = _need(spec, settings, sizes)
+    return need.kv_bytes if spec.options.use_mmap else need.total_bytes
+
+
+def _need(spec: LoadSpec, settings: SchedulerSettings, sizes: Mapping[Path, int]) -> Prediction:
+    slots = slots_of(spec.files, settings.parallel)
+    return predict(spec, slots=slots, kv_type=settings.kv_cache_type, extra_bytes=_extra(spec, sizes))
+
+
+def _host_refusal(
+    spec: LoadSpec, settings: SchedulerSettings, figures: Measured, others: Collection[Ready]
+) -> NeedsRoom | NotEnoughMemory | None:
+    """Whether main memory holds it beside the others."""
+    most = most_bytes(settings, figures)
+    if most is None:
+        return None
+    refusal = too_large(spec, settings, figures)
+    if refusal.needed_bytes <= refusal.available_bytes:
+        return None
+    return NeedsRoom() if others and refusal.needed_bytes <= most else refusal
 
 
 def share_of_cores(spec: LoadSpec, cores: int, others: Collection[Ready]) -> int | None:

@@ -18,7 +18,7 @@ from typing import assert_never
 
 from orchestrator.errors import QueueFull, ShuttingDown
 from orchestrator.runners.base import LoadOrder
-from orchestrator.scheduler.admission import NeedsRoom, plan_load
+from orchestrator.scheduler.admission import NeedsRoom, exceeds, most_bytes, plan_load, too_large
 from orchestrator.scheduler.effects import Effect, Reason
 from orchestrator.scheduler.errors import NotEnoughMemory
 from orchestrator.scheduler.events import (
@@ -61,6 +61,7 @@ def decide(world: World, event: Event) -> tuple[World, tuple[Effect, ...]]:
             step.measuring = False
             if step.gpus is None:
                 step.gpus = len(event.devices)
+            step.most_bytes = most_bytes(step.settings, event)
         case Loaded():
             _loaded(step, event)
         case LoadFailed():
@@ -249,7 +250,8 @@ def _make_progress(step: Step, figures: Measured | None) -> None:
             case None:
                 blocked = blocked or not _place_found(step, request, figures)
             case Ready() as runner if not runner.suits(request):
-                step.vacate(runner, request, Reason.RELOADED)
+                if not _hopeless(step, request, figures):
+                    step.vacate(runner, request, Reason.RELOADED)
             case _:
                 pass  # it waits for its turn, for the start, or for the old process to end
 
@@ -272,6 +274,8 @@ def _place_found(step: Step, request: Request, figures: Measured | None) -> bool
         for runner in step.ready():
             step.vacate(runner, request, Reason.EVICTED)
         return False
+    if _hopeless(step, request, figures):
+        return figures is not None
     limit = None if step.gpus is None else step.settings.limit(step.gpus)
     if limit is not None and len(step.runners) >= limit:
         _make_room(step, request)
@@ -290,6 +294,17 @@ def _place_found(step: Step, request: Request, figures: Measured | None) -> bool
         case _:
             pass  # whoever is leaving changes the figures
     return False
+
+
+def _hopeless(step: Step, request: Request, figures: Measured | None) -> bool:
+    """Whether a model will not fit, whoever leaves; new figures that say so send its request away."""
+    if not exceeds(request.spec, step.settings, step.most_bytes):
+        return False
+    if figures is None:
+        step.measure(request)
+    elif not step.somebody_leaves:
+        step.fail(request, too_large(request.spec, step.settings, figures))
+    return True
 
 
 def _make_room(step: Step, request: Request) -> None:

@@ -41,6 +41,7 @@ class Step:
         self.runners = dict(world.runners)
         self.failures = dict(world.failures)
         self.gpus = world.gpus
+        self.most_bytes = world.most_bytes
         self.measuring = world.measuring
         self.closed = world.closed
         self._serial = world.serial
@@ -56,6 +57,7 @@ class Step:
             runners=self.runners,
             failures=self.failures,
             gpus=self.gpus,
+            most_bytes=self.most_bytes,
             measuring=self.measuring,
             serial=self._serial,
             closed=self.closed,

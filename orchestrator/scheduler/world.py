@@ -168,6 +168,8 @@ class World:
     """By model key, since the last start that succeeded."""
     gpus: int | None = None
     """How many GPUs there are, known from the first measurement on and fixed then."""
+    most_bytes: int | None = None
+    """Memory for models if all of it were free, as last measured; ``None`` where that is no bound."""
     measuring: bool = False
     serial: int = 0
     """Of the latest start."""

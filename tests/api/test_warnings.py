@@ -1,4 +1,4 @@
-"""What is told of names that nobody knows."""
+"""What is told of names that nobody knows, and of values that are set aside."""
 
 from __future__ import annotations
 
@@ -18,4 +18,11 @@ def test_unknown_keys_and_options_are_named_with_what_may_have_been_meant() -> N
         'unknown key "messages[0].contents" ignored, did you mean "content"?',
         'unknown key "zzz" ignored',
         'unknown option "num_ctxt" ignored, did you mean "num_ctx"?',
+    )
+
+
+def test_a_value_that_is_set_aside_is_told() -> None:
+    assert request_warnings((), {"num_thread": 100_000}, KEYS) == (
+        'option "num_thread" has no effect: an engine takes 512 threads at most, not 100000; '
+        "it uses one per core",
     )

@@ -593,6 +593,42 @@ def test_nobody_is_evicted_for_a_model_that_could_never_fit() -> None:
     assert simulation.loaded == ["red"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        pytest.param(
+            SchedulerSettings(),
+            a_spec("red", num_ctx=100_000, facts={"head_count_max": 8, "embedding_length": 65_536}),
+            id="of the same model",
+        ),
+        pytest.param(
+            SchedulerSettings(max_loaded=1), a_spec("giant", size_bytes=9 * GIB), id="of the only place"
+        ),
+    ],
+)
+def test_nobody_leaves_for_what_could_never_fit(settings: SchedulerSettings, wanted: LoadSpec) -> None:
+    simulation = Simulation(settings, system=SystemMemory(total_bytes=8 * GIB, free_bytes=7 * GIB))
+    simulation.ask(RED, at=0)
+    giant = simulation.ask(wanted, at=10)
+    behind = simulation.ask(RED, at=10)
+    simulation.run(until=30)
+    assert isinstance(giant.error, NotEnoughMemory)
+    assert behind.ended_at is not None
+    assert len(simulation.starts) == 1
+    assert simulation.stops == []
+
+
+def test_memory_that_has_grown_is_looked_at_anew() -> None:
+    simulation = Simulation(system=SystemMemory(total_bytes=8 * GIB, free_bytes=7 * GIB))
+    simulation.ask(RED, at=0)
+    simulation.run()
+    swap = 8 * GIB
+    simulation.system = SystemMemory(total_bytes=8 * GIB, free_bytes=7 * GIB, swap_free_bytes=swap)
+    giant = simulation.ask(a_spec("giant", size_bytes=9 * GIB), at=10)
+    simulation.run()
+    assert giant.ended_at is not None
+
+
 def test_a_refused_model_does_not_hold_up_the_next_in_line() -> None:
     simulation = Simulation(system=SystemMemory(total_bytes=8 * GIB, free_bytes=7 * GIB))
     simulation.ask(a_spec("giant", size_bytes=9 * GIB), at=0)

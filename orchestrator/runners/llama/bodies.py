@@ -33,6 +33,7 @@ ANY_OBJECT = {"type": "object"}
 _MEDIA_TAG = re.compile(r"\[img-(\d+)\]")
 _LITERAL_BOS = "<bos>"
 _BUDGET_PER_CONTEXT = 10
+_CHEAP_LAST_N = 1 << 16
 _ADDS_BOS = frozenset({"lfm2", "gemma4"})
 
 
@@ -124,6 +125,12 @@ def _chat(call: ChatCall, *, stream: bool, num_ctx: int | None) -> Body:
     return body | dict(call.extra)
 
 
+def _looked_back(last_n: int, num_ctx: int) -> int:
+    """``repeat_last_n`` as it is sent: no more than there can be, for the engine reserves room for each."""
+    most = max((1 + _BUDGET_PER_CONTEXT) * num_ctx, _CHEAP_LAST_N)
+    return min(last_n, most) if last_n >= 0 else num_ctx
+
+
 def _sampling(options: Options, *, num_ctx: int | None) -> Body:
     """The options of sampling; without ``num_ctx`` those that depend on it go as they are."""
     last_n = options.repeat_last_n
@@ -137,7 +144,7 @@ def _sampling(options: Options, *, num_ctx: int | None) -> Body:
         "min_p": _shortest(options.min_p),
         "typical_p": _shortest(options.typical_p),
         # the engine refuses -1, "the whole context", and penalties that are not positive
-        "repeat_last_n": last_n if last_n >= 0 or num_ctx is None else num_ctx,
+        "repeat_last_n": last_n if num_ctx is None else _looked_back(last_n, num_ctx),
         "repeat_penalty": _shortest(options.repeat_penalty) if options.repeat_penalty > 0 else 1.0,
         "presence_penalty": _shortest(options.presence_penalty),
         "frequency_penalty": _shortest(options.frequency_penalty),

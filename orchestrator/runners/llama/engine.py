@@ -108,6 +108,7 @@ class LlamaEngine:
             link_dir=self.run.path,
             projector_on_cpu=projector_on_cpu,
         )
+        self._note_crowding(order, launch)
         process = await EngineProcess.start(
             without(launch.argv, self.lacking),
             env={**launch.env, **files.environ},
@@ -135,6 +136,17 @@ class LlamaEngine:
             reads_schemas=self.info.reads_schemas,
             turns=self.turns,
         )
+
+    def _note_crowding(self, order: LoadOrder, launch: Launch) -> None:
+        if self.turns is not None and (launch.threads or 0) > self.turns.cores:
+            logger.warning(
+                "more threads than cores make an engine slower",
+                extra={
+                    "model": order.spec.files.name,
+                    "num_thread": launch.threads,
+                    "cores": self.turns.cores,
+                },
+            )
 
     def _new_address(self) -> Address:
         address = self.run.new_address()

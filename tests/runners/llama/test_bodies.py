@@ -309,3 +309,21 @@ def test_numbers_are_sent_in_their_shortest_form(number: float) -> None:
 def test_json_may_hold_integers_of_any_size() -> None:
     assert bodies.encode({"a": 2**70, "b": "ü"}) == b'{"a":1180591620717411303424,"b":"\xc3\xbc"}'
     assert bodies.encode({"a": 1}) == b'{"a":1}'
+
+
+@pytest.mark.parametrize(
+    ("last_n", "num_ctx", "sent"),
+    [
+        (64, 4, 64),
+        (65_536, 4096, 65_536),
+        (2**31 - 1, 4096, 65_536),
+        (2**31 - 1, 131_072, 1_441_792),
+        (-1, 9, 9),
+    ],
+)
+def test_no_room_is_reserved_for_more_tokens_than_there_can_be(
+    spec: LoadSpec, last_n: int, num_ctx: int, sent: int
+) -> None:
+    loaded = replace(spec, options=Options(num_ctx=num_ctx))
+    call = CompletionCall(prompt="hi", options=Options(repeat_last_n=last_n))
+    assert bodies.completion_body(call, loaded, MARKER)["repeat_last_n"] == sent

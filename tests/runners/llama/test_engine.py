@@ -21,6 +21,7 @@ from orchestrator.runners.engines import Transport
 from orchestrator.runners.llama.engine import LlamaEngine
 from orchestrator.runners.llama.launch import EngineSettings
 from orchestrator.runners.llama.older import UnknownFlag
+from orchestrator.runners.turns import Turns
 from tests.runners.conftest import Load
 from tests.scripted_engine.control import ScriptedEngine
 
@@ -52,6 +53,17 @@ async def test_the_options_in_force_are_those_of_the_launch(load: Load) -> None:
 async def test_sizes_in_the_log_are_what_the_runner_occupies(scripted: ScriptedEngine, load: Load) -> None:
     scripted.script(loads=[{"stderr": ["llama_kv_cache:        CPU KV buffer size =  2.00 MiB"]}])
     assert (await load()).memory == MemoryUse(total_bytes=2 << 20)
+
+
+@pytest.mark.parametrize(("num_thread", "told"), [(2, False), (3, True), (64, True)])
+async def test_more_threads_than_cores_are_told_to_the_operator(
+    load: Load, spec: LoadSpec, caplog: pytest.LogCaptureFixture, num_thread: int, told: bool
+) -> None:
+    await load(
+        loads=replace(spec, options=replace(spec.options, num_thread=num_thread)),
+        turns=Turns(cores=2, turn_s=0.04),
+    )
+    assert ("more threads than cores make an engine slower" in caplog.text) == told
 
 
 async def test_each_process_has_a_media_marker_of_its_own(scripted: ScriptedEngine, load: Load) -> None:

@@ -1,0 +1,54 @@
+"""Options beyond what any engine can take.
+
+They are settled before anything is loaded, and before anything leaves to make room for it: held to the
+largest value an engine reads where that means the same, refused where nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.domain.options import Options
+from orchestrator.errors import BadRequest
+
+MOST_THREADS = 512
+"""Source: ggml ``GGML_MAX_N_THREADS``."""
+
+_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
+_HELD = ("num_batch", "num_gpu", "draft_num_predict", "num_keep", "top_k", "repeat_last_n")
+"""Where more than there can be is all of them. The window bounds ``num_predict``; a seed may be anything."""
+
+
+class OptionOutOfRange(BadRequest):
+    """An option no engine can be given, and that no other value stands for."""
+
+
+def within_limits(options: Options) -> Options:
+    """What an engine is given in place of ``options``. Raises ``OptionOutOfRange``."""
+    if options.num_ctx > _INT_MAX:
+        raise OptionOutOfRange(
+            f'option "num_ctx" is {options.num_ctx}, and no context window is larger than {_INT_MAX} tokens'
+        )
+    if options.main_gpu is not None and not _INT_MIN <= options.main_gpu <= _INT_MAX:
+        raise OptionOutOfRange(f'option "main_gpu" is {options.main_gpu}, and there is no such GPU')
+    changes: dict[str, Any] = {name: _held(getattr(options, name)) for name in _HELD}
+    if options.num_thread > MOST_THREADS:
+        changes["num_thread"] = 0
+    changes = {name: value for name, value in changes.items() if value != getattr(options, name)}
+    return replace(options, **changes) if changes else options
+
+
+def without_effect(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names of ``options`` of a request that ``within_limits`` sets aside, with the reason."""
+    threads = options.get("num_thread")
+    if isinstance(threads, int | float) and threads > MOST_THREADS:
+        yield (
+            "num_thread",
+            f"an engine takes {MOST_THREADS} threads at most, not {threads}; it uses one per core",
+        )
+
+
+def _held(value: int) -> int:
+    return max(_INT_MIN, min(value, _INT_MAX))

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.domain.option_limits import MOST_THREADS, OptionOutOfRange, within_limits, without_effect
+from orchestrator.domain.options import Options
+
+INT_MAX = 2**31 - 1
+WHOLE = tuple(field.name for field in fields(Options) if "int" in str(field.type))
+UNLIMITED = {"seed", "num_predict"}
+"""Options that are bounded by something else, or not at all."""
+REFUSED = {"num_ctx", "main_gpu"}
+
+
+def held(**options: Any) -> Options:
+    return within_limits(Options(**options))
+
+
+@pytest.mark.parametrize("name", sorted({*WHOLE} - UNLIMITED))
+@pytest.mark.parametrize("value", [-(2**31), -2, -1, 0, 1, 7, 512])
+def test_what_an_engine_reads_stays_as_it_is(name: str, value: int) -> None:
+    assert getattr(held(**{name: value}), name) == value
+
+
+@given(st.sampled_from(sorted({*WHOLE} - UNLIMITED - REFUSED)), st.integers(-(2**63), 2**63 - 1))
+def test_no_engine_is_given_more_than_it_reads(name: str, value: int) -> None:
+    assert -(2**63) <= getattr(held(**{name: value}), name) <= INT_MAX
+
+
+@pytest.mark.parametrize(
+    "name", ["num_batch", "num_gpu", "draft_num_predict", "num_keep", "top_k", "repeat_last_n"]
+)
+def test_more_than_there_can_be_is_all_of_them(name: str) -> None:
+    assert getattr(held(**{name: 2**40}), name) == INT_MAX
+    assert getattr(held(**{name: -(2**40)}), name) == -(2**31)
+
+
+def test_threads_that_no_engine_takes_are_one_per_core() -> None:
+    assert held(num_thread=MOST_THREADS).num_thread == MOST_THREADS
+    assert held(num_thread=MOST_THREADS + 1).num_thread == 0
+
+
+@pytest.mark.parametrize("options", [{"num_ctx": 2**31}, {"main_gpu": 2**31}, {"main_gpu": -(2**31) - 1}])
+def test_what_means_nothing_is_refused(options: dict[str, int]) -> None:
+    ((name, value),) = options.items()
+    with pytest.raises(OptionOutOfRange, match=f'^option "{name}" is {value}, and '):
+        held(**options)
+
+
+@pytest.mark.parametrize("threads", [None, "many", True, 0, MOST_THREADS])
+def test_nothing_is_told_of_threads_an_engine_takes(threads: Any) -> None:
+    assert list(without_effect({"num_thread": threads, "num_ctx": 5})) == []
+
+
+@pytest.mark.parametrize("threads", [513, 1e300, 10**400])
+def test_threads_that_are_set_aside_are_told(threads: Any) -> None:
+    ((name, why),) = without_effect({"num_thread": threads})
+    assert name == "num_thread"
+    assert why.startswith("an engine takes 512 threads at most, not ")
