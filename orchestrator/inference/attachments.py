@@ -8,11 +8,9 @@ from dataclasses import replace
 
 from orchestrator.domain.requests import Message
 from orchestrator.errors import BadRequest
-from orchestrator.media.detect import Kind, check_known, kind_of
-from orchestrator.media.images import as_png, needs_conversion
+from orchestrator.media.detect import RECORDINGS, check_known, kind_of
+from orchestrator.media.images import converted, needs_conversion
 from orchestrator.store.model import Model
-
-_AUDIO = (Kind.WAV, Kind.MP3)
 
 
 class AudioUnsupported(BadRequest):
@@ -26,7 +24,7 @@ def refuse_unheard(messages: Sequence[Message], model: Model) -> None:
     """Raises ``AudioUnsupported`` for recordings that a model without any projector would never get."""
     if "audio" in model.files.capabilities or model.files.projectors:
         return
-    if any(kind_of(data) in _AUDIO for message in messages for data in message.images):
+    if any(kind_of(data) in RECORDINGS for message in messages for data in message.images):
         raise AudioUnsupported
 
 
@@ -41,9 +39,9 @@ def refuse_unknown(media: Iterable[bytes], model: Model) -> None:
 
 
 async def readable(media: Sequence[bytes]) -> tuple[bytes, ...]:
-    """``media`` with WebP images as PNG. Raises ``UnsupportedMedia``, ``UndecodableImage``."""
+    """``media`` with images as engines read them. Raises ``UnsupportedMedia``, ``UndecodableImage``."""
     return tuple(
-        [await asyncio.to_thread(as_png, data) if needs_conversion(data) else data for data in media]
+        [await asyncio.to_thread(converted, data) if needs_conversion(data) else data for data in media]
     )
 
 

@@ -22,27 +22,48 @@ class Kind(Enum):
     WEBP = "WebP image"
     WAV = "WAV audio"
     MP3 = "MP3 audio"
+    FLAC = "FLAC audio"
+    VIDEO = "video"
+    TIFF = "TIFF image"
+    ICON = "ICO image"
+    AVIF = "AVIF image"
     SVG = "SVG image"
     HEIF = "HEIC image"
-    AVIF = "AVIF image"
     PDF = "PDF document"
     OTHER = "other"
     """An image in a form that engines decode, or something they will refuse by themselves."""
 
 
-_UNUSABLE = frozenset({Kind.SVG, Kind.HEIF, Kind.AVIF, Kind.PDF})
+RECORDINGS = frozenset({Kind.WAV, Kind.MP3, Kind.FLAC})
+"""What engines hear."""
+
+_UNUSABLE = frozenset({Kind.SVG, Kind.HEIF, Kind.PDF})
+_SIGNATURES = {
+    b"fLaC": Kind.FLAC,
+    b"II*\0": Kind.TIFF,
+    b"MM\0*": Kind.TIFF,
+    b"\0\0\1\0": Kind.ICON,
+    b"\x1aE\xdf\xa3": Kind.VIDEO,
+    b"FLV\1": Kind.VIDEO,
+    b"%PDF": Kind.PDF,
+}
+"""The first four bytes, of kinds that these tell."""
+_RIFF = {b"WEBP": Kind.WEBP, b"WAVE": Kind.WAV, b"AVI ": Kind.VIDEO}
 _HEIF_BRANDS = frozenset({b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"})
 _AVIF_BRANDS = frozenset({b"avif", b"avis"})
+_SOUND_BRANDS = frozenset({b"M4A ", b"M4B ", b"M4P "})
+_PACKET_BYTES = 188
+"""An MPEG transport stream begins each of its packets with the same byte."""
 
 
 _TAKEN = "send PNG, JPEG, WebP or GIF"
 _DECODED = (
     *(b"\x89PNG\r\n", b"\xff\xd8", b"GIF8", b"BM", b"8BPS", b"#?RADIANCE", b"#?RGBE", b"P5", b"P6"),
-    *(b"fLaC", b"OggS"),
+    b"OggS",
 )
 """First bytes of images and recordings, beside those of ``Kind``, that engines decode."""
-_SOUNDS = (b"fLaC", b"OggS", b"\x1aE\xdf\xa3")
-_CONTAINERS = (b"RIFF", b"\x1aE\xdf\xa3")
+_SOUNDS = (b"OggS", b"\x1aE\xdf\xa3")
+_CONTAINERS = (b"RIFF",)
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -65,15 +86,25 @@ def kind_of(data: bytes) -> Kind:
     """What ``data`` is."""
     head = data[:_HEAD_BYTES]
     if head[:4] == b"RIFF":
-        return {b"WEBP": Kind.WEBP, b"WAVE": Kind.WAV}.get(head[8:12], Kind.OTHER)
+        return _RIFF.get(head[8:12], Kind.OTHER)
     if head[:3] == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):
         return Kind.MP3
     if head[4:8] == b"ftyp":
-        brand = head[8:12]
-        return Kind.AVIF if brand in _AVIF_BRANDS else Kind.HEIF if brand in _HEIF_BRANDS else Kind.OTHER
-    if head[:5] == b"%PDF-":
-        return Kind.PDF
+        return _of_brand(head[8:12])
+    if (kind := _SIGNATURES.get(head[:4])) is not None:
+        return kind
+    if head[:1] == b"G" and head[_PACKET_BYTES : _PACKET_BYTES + 1] == b"G":
+        return Kind.VIDEO
     return Kind.SVG if _SVG.match(head) else Kind.OTHER
+
+
+def _of_brand(brand: bytes) -> Kind:
+    """What a file in boxes is: the one container has pictures, films and sound."""
+    if brand in _AVIF_BRANDS:
+        return Kind.AVIF
+    if brand in _HEIF_BRANDS:
+        return Kind.HEIF
+    return Kind.OTHER if brand in _SOUND_BRANDS else Kind.VIDEO
 
 
 def check_usable(data: bytes) -> Kind:
@@ -86,7 +117,7 @@ def check_usable(data: bytes) -> Kind:
 
 def is_recording(data: bytes) -> bool:
     """Whether ``data`` may be sound: a format of recordings, or a container that can hold one."""
-    return kind_of(data) in (Kind.WAV, Kind.MP3) or data.startswith(_SOUNDS) or data[4:8] == b"ftyp"
+    return kind_of(data) in RECORDINGS or data.startswith(_SOUNDS) or data[4:8] == b"ftyp"
 
 
 def check_known(data: bytes) -> None:

@@ -22,14 +22,25 @@ from orchestrator.media.detect import (
     [
         (b"RIFF\x24\0\0\0WAVEfmt ", Kind.WAV),
         (b"RIFF\x24\0\0\0WEBPVP8 ", Kind.WEBP),
-        (b"RIFF\x24\0\0\0AVI ", Kind.OTHER),
+        (b"RIFF\x24\0\0\0AVI ", Kind.VIDEO),
+        (b"RIFF\x24\0\0\0????", Kind.OTHER),
+        (b"fLaC\0\0\0\x22", Kind.FLAC),
         (b"ID3\x03", Kind.MP3),
         (b"\xff\xfb\x90", Kind.MP3),
         (b"\xff\xd8\xff\xe0", Kind.OTHER),
         (b"\x89PNG\r\n\x1a\n", Kind.OTHER),
         (b"\0\0\0\x18ftypheic\0\0", Kind.HEIF),
         (b"\0\0\0\x18ftypavif\0\0", Kind.AVIF),
-        (b"\0\0\0\x18ftypmp42\0\0", Kind.OTHER),
+        (b"\0\0\0\x18ftypmp42\0\0", Kind.VIDEO),
+        (b"\0\0\0\x14ftypqt  \0\0", Kind.VIDEO),
+        (b"\0\0\0\x18ftypM4A \0\0", Kind.OTHER),
+        (b"\x1aE\xdf\xa3\x01", Kind.VIDEO),
+        (b"FLV\x01\x05", Kind.VIDEO),
+        (b"G" + bytes(187) + b"G" + bytes(187), Kind.VIDEO),
+        (b"Good morning", Kind.OTHER),
+        (b"II*\0\x08\0\0\0", Kind.TIFF),
+        (b"MM\0*\0\0\0\x08", Kind.TIFF),
+        (b"\0\0\1\0\1\0", Kind.ICON),
         (b"%PDF-1.7", Kind.PDF),
         (b"<svg xmlns='x'/>", Kind.SVG),
         (b"<?xml version='1.0'?>\n<!-- a --><svg>", Kind.SVG),
@@ -48,7 +59,7 @@ def test_any_bytes_have_a_kind(data: bytes) -> None:
 
 # case B149
 @pytest.mark.parametrize(
-    ("data", "name"), [(b"<svg>", "SVG"), (b"\0\0\0\x18ftypheic", "HEIC"), (b"\0\0\0\x18ftypavif", "AVIF")]
+    ("data", "name"), [(b"<svg>", "SVG"), (b"\0\0\0\x18ftypheic", "HEIC"), (b"%PDF-1.7", "PDF")]
 )
 def test_what_no_engine_decodes_is_refused_by_its_name(data: bytes, name: str) -> None:
     with pytest.raises(UnsupportedMedia, match=name):
@@ -80,7 +91,11 @@ def test_what_is_no_image_at_all_is_refused_by_what_it_is(data: bytes, name: str
         b"BM\x00\x00",
         b"RIFF\x24\0\0\0WAVEfmt ",
         b"ID3\x03",
+        b"fLaC\0",
         b"\0\0\0\x18ftypmp42",
+        b"\x1aE\xdf\xa3",
+        b"II*\0",
+        b"\0\0\1\0\1",
     ],
 )
 def test_images_and_recordings_are_known(data: bytes) -> None:
