@@ -186,8 +186,11 @@ def gemma4_tower(*, hears: bool) -> Model:
     tensors = [
         random(*_PATCHES),
         random("v.position_embd.weight", (V, 32, 2)),
+        random("v.std_bias", (V,)),
+        random("v.std_scale", (V,)),
         random("mm.input_projection.weight", (V, E), "F16"),
         *_tower_blocks("attn_post_norm", "ffn_post_norm", biases=False, ln_bias=False, gate=True),
+        *_limits("v.blk.0.attn_q"),
     ]
     if hears:
         keys |= _SOUND_KEYS
@@ -209,6 +212,12 @@ _SOUND_KEYS: Mapping[str, Any] = {
     "clip.audio.projection_dim": E,
     "clip.audio.projector_type": "gemma4a",
 }
+
+
+def _limits(layer: str) -> Iterator[Tensor]:
+    """What goes into a layer and comes out of it is cut at these."""
+    for end, limit in (("input_min", -0.1), ("input_max", 0.1), ("output_min", -0.05), ("output_max", 0.05)):
+        yield tensor(f"{layer}.{end}", np.array([limit]))
 
 
 def _sound_tensors() -> Iterator[Tensor]:
@@ -235,8 +244,7 @@ def _sound_block(block: str) -> Iterator[Tensor]:
         yield random(f"{block}.{name}.weight", (V,))
     yield random(f"{block}.per_dim_scale.weight", (V // 2,))
     yield random(f"{block}.conv_dw.weight", (_KERNEL, V))
-    for end, limit in (("input_min", -0.1), ("input_max", 0.1), ("output_min", -0.05), ("output_max", 0.05)):
-        yield tensor(f"{block}.attn_q.{end}", np.array([limit]))
+    yield from _limits(f"{block}.attn_q")
 
 
 def glm_tower() -> Model:
