@@ -58,75 +58,106 @@ class Creation:
 def plan_creation(modelfile: Modelfile, directory: Path) -> Creation:
     """What ``modelfile``, which lies in ``directory``, asks for.
 
-    Raises ``InvalidModelfile`` and the errors of parameters; ``OSError`` if an adapter or draft is not there.
+    Raises what is wrong with the first command that is: ``InvalidModelfile``, the errors of parameters, and
+    ``OSError`` if an adapter or draft is not there.
     """
-    base, files = _start(modelfile, directory)
-    parameters, warnings = _parameters(modelfile)
-    return Creation(
-        base=base,
-        files=files,
-        adapters=_adapters(modelfile, directory),
-        draft_files=_draft_files(modelfile, directory),
-        template=modelfile.last(Keyword.TEMPLATE),
-        system=modelfile.last(Keyword.SYSTEM),
-        licenses=tuple(command.value for command in modelfile.all(Keyword.LICENSE)),
-        parameters=parameters,
-        messages=tuple(Message(command.name, command.value) for command in modelfile.all(Keyword.MESSAGE)),
-        renderer=modelfile.last(Keyword.RENDERER),
-        parser=modelfile.last(Keyword.PARSER),
-        requires=_requires(modelfile),
-        warnings=warnings,
-    )
+    plan = _Plan(modelfile, directory)
+    for command in modelfile.commands:
+        plan.take(command)
+    return plan.creation()
 
 
-def _start(modelfile: Modelfile, directory: Path) -> tuple[str, tuple[Path, ...]]:
-    """Base model and files of every FROM: what exists on disk is a file, the rest are names."""
-    base = ""
-    files: list[Path] = []
-    for command in modelfile.all(Keyword.FROM):
-        path = resolved(command.value, directory)
-        if os.path.exists(path):  # noqa: PTH110  # a name too long for a path does not exist
-            files += files_of(path)
+class _Plan:
+    """What the commands taken so far ask for."""
+
+    def __init__(self, modelfile: Modelfile, directory: Path) -> None:
+        self._modelfile = modelfile
+        self._directory = directory
+        self._base = ""
+        self._files: list[Path] = []
+        self._adapters: tuple[Path, ...] = ()
+        self._draft_files: list[Path] = []
+        self._licenses: list[str] = []
+        self._parameters: dict[str, Any] = {}
+        self._messages: list[Message] = []
+        self._texts: dict[Keyword, str] = {}
+        self._warnings: list[str] = []
+
+    def take(self, command: Command) -> None:
+        """Add what one command asks for, or let it take the place of an earlier one."""
+        match command.keyword:
+            case Keyword.FROM:
+                self._start_from(command)
+            case Keyword.ADAPTER:
+                self._adapters = files_of(self._path(command), adapter=True)
+            case Keyword.DRAFT:
+                self._take_draft(command)
+            case Keyword.PARAMETER:
+                self._take_parameter(command)
+            case Keyword.LICENSE:
+                self._licenses.append(command.value)
+            case Keyword.MESSAGE:
+                self._messages.append(Message(command.name, command.value))
+            case Keyword.REQUIRES:
+                self._texts[command.keyword] = _version(command)
+            case _:
+                self._texts[command.keyword] = command.value
+
+    def creation(self) -> Creation:
+        text = self._texts.get
+        return Creation(
+            base=self._base,
+            files=_distinct(self._files),
+            adapters=self._adapters,
+            draft_files=_distinct(self._draft_files),
+            template=text(Keyword.TEMPLATE, ""),
+            system=text(Keyword.SYSTEM, ""),
+            licenses=tuple(self._licenses),
+            parameters=self._parameters,
+            messages=tuple(self._messages),
+            renderer=text(Keyword.RENDERER, ""),
+            parser=text(Keyword.PARSER, ""),
+            requires=text(Keyword.REQUIRES, ""),
+            warnings=tuple(self._warnings),
+        )
+
+    def _path(self, command: Command) -> Path:
+        return resolved(command.value, self._directory)
+
+    def _start_from(self, command: Command) -> None:
+        """What exists on disk is a file or a folder, the rest is the name of a model."""
+        path = self._path(command)
+        if _exists(path):
+            self._files += files_of(path)
         else:
-            base = command.value
-    return base, _distinct(files)
+            self._base = command.value
 
-
-def _adapters(modelfile: Modelfile, directory: Path) -> tuple[Path, ...]:
-    commands = modelfile.all(Keyword.ADAPTER)
-    return files_of(resolved(commands[-1].value, directory), adapter=True) if commands else ()
-
-
-def _draft_files(modelfile: Modelfile, directory: Path) -> tuple[Path, ...]:
-    started_from = {resolved(command.value, directory).resolve() for command in modelfile.all(Keyword.FROM)}
-    files: list[Path] = []
-    for command in modelfile.all(Keyword.DRAFT):
-        path = resolved(command.value, directory)
-        if path.resolve() in started_from:
+    def _take_draft(self, command: Command) -> None:
+        path = self._path(command)
+        files = files_of(path)
+        if any(path.resolve() == self._path(other).resolve() for other in self._modelfile.all(Keyword.FROM)):
             raise InvalidModelfile(f"DRAFT must not reference the same local path as FROM: {path}")
-        files += files_of(path)
-    return _distinct(files)
+        self._draft_files += files
+
+    def _take_parameter(self, command: Command) -> None:
+        """The last value counts; lists grow."""
+        name = command.name
+        if name in DEPRECATED_PARAMETERS:
+            self._warnings.append(f"warning: parameter {name} is deprecated")
+            return
+        value = format_parameters({name: [command.value]})[name]
+        earlier = self._parameters.get(name)
+        self._parameters[name] = earlier + value if isinstance(earlier, list) else value
 
 
-def _parameters(modelfile: Modelfile) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Typed values, of which the last counts and lists grow; and warnings."""
-    parameters: dict[str, Any] = {}
-    warnings = []
-    for command in modelfile.all(Keyword.PARAMETER):
-        if command.name in DEPRECATED_PARAMETERS:
-            warnings.append(f"warning: parameter {command.name} is deprecated")
-            continue
-        value = format_parameters({command.name: [command.value]})[command.name]
-        earlier = parameters.get(command.name)
-        parameters[command.name] = earlier + value if isinstance(earlier, list) else value
-    return parameters, tuple(warnings)
+def _version(command: Command) -> str:
+    if not _VERSION.fullmatch(command.value):
+        raise InvalidModelfile("requires must be a valid semver (e.g. 0.14.0)", hint=_where(command))
+    return command.value.removeprefix("v")
 
 
-def _requires(modelfile: Modelfile) -> str:
-    for command in modelfile.all(Keyword.REQUIRES):
-        if not _VERSION.fullmatch(command.value):
-            raise InvalidModelfile("requires must be a valid semver (e.g. 0.14.0)", hint=_where(command))
-    return modelfile.last(Keyword.REQUIRES).removeprefix("v")
+def _exists(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110  # a name too long for a path does not exist
 
 
 def _where(command: Command) -> str:

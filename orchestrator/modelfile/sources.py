@@ -37,12 +37,14 @@ _TOKENIZER_PATTERNS = ("tokenizer.model", "*/tokenizer.model")
 
 
 def resolved(text: str, directory: Path) -> Path:
-    """The path that ``text`` means in a Modelfile of ``directory``; it need not exist."""
+    """The path that ``text`` means in a Modelfile of ``directory``, without dots; it need not exist."""
     if text.startswith("~"):
-        return _below_home(text)
-    if text.startswith(("/", "\\")):
-        return Path(text)
-    return directory / text
+        path = _below_home(text)
+    elif text.startswith(("/", "\\")):
+        path = Path(text)
+    else:
+        path = directory / text
+    return Path(os.path.normpath(path))
 
 
 def files_of(path: Path, *, adapter: bool = False) -> tuple[Path, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.domain.options import InvalidParameter
 from orchestrator.errors import OrchestratorError
 from orchestrator.modelfile.errors import InvalidModelfile
 from orchestrator.modelfile.hashing import file_digests
@@ -131,6 +132,39 @@ def test_a_draft_is_another_file_than_the_model(tmp_path: Path) -> None:
     (tmp_path / "b.gguf").symlink_to("a.gguf")
     with pytest.raises(InvalidModelfile, match="^DRAFT must not reference the same local path as FROM: "):
         plan_of("FROM a.gguf\nDRAFT b.gguf", tmp_path)
+
+
+def test_a_draft_that_is_not_there_is_missing_also_under_the_name_of_the_model(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        plan_of("FROM owlet\nDRAFT owlet", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("ADAPTER missing.gguf", "PARAMETER flavour sweet"),
+        ("PARAMETER flavour sweet", "DRAFT missing.gguf"),
+        ("DRAFT missing.gguf", "REQUIRES soon"),
+        ("REQUIRES soon", "FROM ~nobody-here/m.gguf"),
+        ("FROM ~nobody-here/m.gguf", "ADAPTER missing.gguf"),
+    ],
+)
+def test_of_several_mistakes_the_first_in_the_file_is_told(tmp_path: Path, first: str, then: str) -> None:
+    told = []
+    for text in (first, f"{first}\n{then}", f"{then}\n{first}"):
+        with pytest.raises((InvalidModelfile, InvalidParameter, OSError)) as error:
+            plan_of(f"FROM owlet\n{text}", tmp_path)
+        told.append(str(error.value))
+    assert told[0] == told[1] != told[2]
+
+
+def test_paths_are_told_without_dots(tmp_path: Path) -> None:
+    """Files above the Modelfile have names that a server takes, which are without dots."""
+    (tmp_path / "here").mkdir()
+    for name in ("a.gguf", "here/b.gguf"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    plan = plan_of("FROM ../a.gguf\nFROM ./b.gguf", tmp_path / "here")
+    assert list(request_names(plan.files).values()) == ["a.gguf", "here/b.gguf"]
 
 
 @pytest.mark.parametrize("version", ["1", "v1.2", "0.14.0-rc.1+b7", "10.20.30"])
