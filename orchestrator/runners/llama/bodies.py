@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import filetype
 import orjson
 
 from orchestrator.domain.formats import JsonFormat, OutputFormat, SchemaFormat
@@ -23,6 +22,7 @@ from orchestrator.domain.loads import LoadSpec, ModelFacts
 from orchestrator.domain.options import Options, float32
 from orchestrator.domain.requests import Message
 from orchestrator.domain.tools import tool_json
+from orchestrator.media.detect import Kind, kind_of
 from orchestrator.runners.base import ChatCall, CompletionCall
 
 Body = dict[str, Any]
@@ -34,6 +34,16 @@ _MEDIA_TAG = re.compile(r"\[img-(\d+)\]")
 _LITERAL_BOS = "<bos>"
 _BUDGET_PER_CONTEXT = 10
 _CHEAP_LAST_N = 1 << 16
+_AUDIO_FORMATS = {Kind.WAV: "wav", Kind.MP3: "mp3", Kind.FLAC: "flac"}
+_IMAGE_TYPES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"BM": "image/bmp",
+    b"\0\0\1\0": "image/x-icon",
+    b"\0\0\2\0": "image/x-icon",
+}
+"""First bytes → type. Anything else is called JPEG: the engine looks for itself."""
 _ADDS_BOS = frozenset({"lfm2", "gemma4"})
 
 
@@ -245,20 +255,13 @@ def _content(message: Message) -> str | list[Body]:
 
 
 def _medium(data: bytes) -> Body:
-    if audio := _audio_format(data):
+    kind = kind_of(data)
+    if audio := _AUDIO_FORMATS.get(kind):
         return {"input_audio": {"data": _base64(data), "format": audio}, "type": "input_audio"}
-    mime = filetype.guess_mime(data) or ""
-    if not mime.startswith("image/"):
-        mime = "image/jpeg"
+    if kind is Kind.VIDEO:
+        return {"input_video": {"data": _base64(data)}, "type": "input_video"}
+    mime = next((name for start, name in _IMAGE_TYPES.items() if data.startswith(start)), "image/jpeg")
     return {"image_url": {"url": f"data:{mime};base64,{_base64(data)}"}, "type": "image_url"}
-
-
-def _audio_format(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
-        return "wav"
-    if data[:3] == b"ID3" or (data[:1] == b"\xff" and len(data) > 1 and data[1] & 0xE0 == 0xE0):
-        return "mp3"
-    return None
 
 
 def _arguments(arguments: Mapping[str, Any]) -> str:

@@ -182,13 +182,13 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 def _refusal(status: int, raw: bytes, *, too_long: str) -> EngineRefused:
     """What an error answer is told as; ``too_long`` is said of a text that the model cannot take whole."""
-    message = _inner_message(raw)
+    message = message_in(raw)
     if any(words in message for words in _TOO_LONG):
         return EngineRefused(too_long, status=400)
     return EngineRefused(message, status=status)
 
 
-def _inner_message(raw: bytes) -> str:
+def message_in(raw: bytes) -> str:
     """The message inside an error body, else the body itself."""
     try:
         problem = _object(raw).get("error")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import replace
@@ -22,6 +23,8 @@ from orchestrator.runners.llama.launch import Launch
 from orchestrator.runners.out_of_memory import says_out_of_memory
 from orchestrator.runners.supervisor import EngineProcess
 from orchestrator.runners.turns import Turns
+
+logger = logging.getLogger(__name__)
 
 _HEALTH_PATIENCE = timedelta(seconds=10)
 _TRUST = timedelta(seconds=1)
@@ -247,6 +250,8 @@ class LlamaRunner:
 
     def _refused(self, error: EngineRefused) -> EngineRefused:
         """The refusal, with the line of the log that explains it, if memory ran out."""
+        why = client.message_in(str(error).encode())  # clients get all of the body, as from Ollama
+        logger.info("engine refused a request", extra={"status": error.status, "error": why})
         line = self._process.log.errors.out_of_memory_line
         if not line or line in str(error):
             return error

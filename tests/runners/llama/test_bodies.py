@@ -263,6 +263,13 @@ def test_messages_keep_calls_ids_and_names(spec: LoadSpec) -> None:
         (WAV, {"type": "input_audio", "input_audio": {"data": "@", "format": "wav"}}),
         (b"ID3abc", {"type": "input_audio", "input_audio": {"data": "@", "format": "mp3"}}),
         (b"\xff\xfbabc", {"type": "input_audio", "input_audio": {"data": "@", "format": "mp3"}}),
+        (b"fLaC\0\0\0\x22", {"type": "input_audio", "input_audio": {"data": "@", "format": "flac"}}),
+        (b"BM\x1e\0\0\0", {"type": "image_url", "image_url": {"url": "data:image/bmp;base64,@"}}),
+        (b"\xff\xd8\xff\xe0", {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,@"}}),
+        (b"8BPS\0\1", {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,@"}}),
+        (b"", {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,@"}}),
+        (b"\0\0\0\x18ftypmp42", {"type": "input_video", "input_video": {"data": "@"}}),
+        (b"\x1aE\xdf\xa3\x01", {"type": "input_video", "input_video": {"data": "@"}}),
     ],
 )
 def test_media_follow_the_text_of_their_message(data: bytes, part: Json, spec: LoadSpec) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
@@ -168,6 +169,31 @@ async def test_an_event_beyond_the_limit_is_an_error(scripted: ScriptedEngine, l
     scripted.script(answers={COMPLETION: [{"sse": [{"$big": 8_100_000, "event": event}]}]})
     with pytest.raises(RunnerFailed, match="^llama-server response stream event exceeded 8 MB limit$"):
         await read(await load())
+
+
+@pytest.mark.parametrize("path", [COMPLETION, CHAT])
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"json": {"error": {"code": 400, "message": "properties must be an object"}}}, "properties must be"),
+        ({"json": {"error": "a bare text"}}, "a bare text"),
+        ({"body": "no JSON at all"}, "no JSON at all"),
+    ],
+)
+async def test_the_operator_is_told_the_reason_of_a_refusal(
+    scripted: ScriptedEngine,
+    load: Load,
+    caplog: pytest.LogCaptureFixture,
+    path: str,
+    answer: dict[str, Any],
+    why: str,
+) -> None:
+    caplog.set_level(logging.INFO)
+    scripted.script(answers={path: [{"status": 400, **answer}]})
+    with pytest.raises(EngineRefused):
+        await read(await load(), path)
+    (record,) = [each for each in caplog.records if each.message == "engine refused a request"]
+    assert vars(record)["error"].startswith(why)
 
 
 # ---- engines that break off ----
