@@ -342,6 +342,17 @@ def test_a_daemon_shows_media_to_a_published_model(model: str, medium: bytes, ho
     assert seen.body["prompt_eval_count"] > home.generate(f"{model}-published").body["prompt_eval_count"]
 
 
+def test_a_daemon_loads_models_that_guess_and_those_whose_head_is_of_no_use(home: Home) -> None:
+    published = BY_ID["qwen35-guessing"].published
+    answers = []
+    for name, model in (("guesses", published), ("guesses-not", of_two_layers(published))):
+        home.put(name, model.gguf())
+        options = {"temperature": 0, "num_predict": 12, "draft_num_predict": 3}
+        answers.append(home.generate(name, options=options))
+    assert [answer.status for answer in answers] == [200, 200], answers
+    assert answers[0].body["response"] == answers[1].body["response"]
+
+
 def test_a_real_model_with_a_tower_added_answers_as_before(home: Home) -> None:
     home.put("gemma", gemma3())
     home.put("gemma-published", published_gemma())
