@@ -1,6 +1,6 @@
-"""Images and audio inside requests. They must come along: nothing is fetched from elsewhere.
+"""Images, audio and video inside requests. They must come along: nothing is fetched from elsewhere.
 
-Source: ``api-compat`` §2.2.
+Source: ``api-compat`` §2.2; ``multimodal`` §7.4.
 """
 
 from __future__ import annotations
@@ -33,6 +33,13 @@ class InvalidImage(BadRequest):
         super().__init__("invalid image input")
 
 
+class InvalidVideo(BadRequest):
+    """A part of video that does not hold one."""
+
+    def __init__(self) -> None:
+        super().__init__("invalid video input: base64 encoded data is needed, as a data URL or by itself")
+
+
 class InvalidAudio(BadRequest):
     """A part of audio that is malformed."""
 
@@ -53,12 +60,23 @@ def image_bytes(url: str) -> bytes:
         raise InvalidImage from error
 
 
+def video_bytes(url: str) -> bytes:
+    """The film in a data URL, or in base64 without one. Raises ``InvalidVideo``."""
+    head, comma, encoded = url.rpartition(",")
+    if comma and not (head.startswith(("data:video/", "data:;")) and head.endswith(";base64")):
+        raise InvalidVideo
+    try:
+        return decode_base64(encoded)
+    except IllegalBase64 as error:
+        raise InvalidVideo from error
+
+
 def audio_bytes(audio: Any) -> bytes:
     """The sound of an ``input_audio`` object; its format is told from the bytes. Raises ``InvalidAudio``."""
     if not isinstance(audio, dict):
         raise InvalidAudio("format")
     data = audio.get("data")
-    if not isinstance(data, str) or not data:
+    if not isinstance(data, str):
         raise InvalidAudio("format: missing data")
     try:
         return decode_base64(data)

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.api.openai.arguments import parse_arguments
 from orchestrator.api.openai.json_types import type_name
-from orchestrator.api.openai.media import audio_bytes, image_bytes
+from orchestrator.api.openai.media import audio_bytes, image_bytes, video_bytes
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.requests import Message
 from orchestrator.errors import BadRequest
@@ -45,12 +45,14 @@ class InvalidArguments(BadRequest):
 
 def to_messages(messages: Sequence[wire.ChatMessage]) -> tuple[Message, ...]:
     """The conversation. Raises the errors of this module and of ``media``."""
-    names = {call.id: call.function.name for message in messages for call in message.tool_calls or ()}
+    calls = (call for message in messages for call in message.tool_calls or ())
+    names = {call.id: call.function.name for call in calls if call.id}
     return tuple(out for message in messages for out in _converted(message, names))
 
 
 def _converted(message: wire.ChatMessage, names: dict[str, str]) -> Iterator[Message]:
     """The messages that one becomes: each part of a list is one of its own."""
+    parts = _parts(message)
     calls = tuple(map(_to_tool_call, message.tool_calls or ()))
     whole = Message(
         role=message.role,
@@ -63,7 +65,6 @@ def _converted(message: wire.ChatMessage, names: dict[str, str]) -> Iterator[Mes
         case str():
             yield replace(whole, content=message.content)
         case list():
-            parts = [_part(message.role, part) for part in message.content]
             if calls:
                 last = parts.pop() if parts else Message(message.role)
                 parts.append(replace(whole, content=last.content, images=last.images))
@@ -72,6 +73,12 @@ def _converted(message: wire.ChatMessage, names: dict[str, str]) -> Iterator[Mes
             yield whole
         case _:
             raise InvalidContent(message.content)
+
+
+def _parts(message: wire.ChatMessage) -> list[Message]:
+    """What a list of content becomes; other content has no parts."""
+    content = message.content
+    return [_part(message.role, part) for part in content] if isinstance(content, list) else []
 
 
 def _part(role: str, part: Any) -> Message:
@@ -84,6 +91,11 @@ def _part(role: str, part: Any) -> Message:
             return Message(role, images=(audio_bytes(audio),))
         case {"type": "input_audio"}:
             return Message(role, images=(audio_bytes(None),))
+        case {"type": "video_url", "video_url": {"url": str(url)} | str(url)} | {
+            "type": "input_video",
+            "input_video": {"data": str(url)} | {"url": str(url)},
+        }:
+            return Message(role, images=(video_bytes(url),))
         case _:
             raise InvalidPart
 
