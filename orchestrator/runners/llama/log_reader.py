@@ -44,13 +44,16 @@ _MARKS_OF_ERROR = (
 )
 """One of these is in every line that tells of an error."""
 _ERROR = re.compile("|".join(map(re.escape, _SIGNS_OF_ERROR)))
-_BUFFER = re.compile(r"(\w+):\s+(\S+)\s+(model|KV|compute|output|RS) buffer size\s*=\s*([\d.]+) MiB")
-_FREE = re.compile(r"using device (\S+) \(.*\) - (\d+) MiB free")
-_OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
-_OVERFLOWING = re.compile(r"common_params_fit_impl:\s+- .*\(\s*(\d+) overflowing\)")
-_PROJECTOR_SIZE = re.compile(r"load_hparams: model size:\s*([\d.]+) MiB")
+_COUNT = r"(\d{1,12})"
+_MIB = r"(\d{1,12}(?:\.\d+)?) MiB"
+"""Bounded, for an engine writes whatever stands in a model's template, too."""
+_BUFFER = re.compile(rf"(\w+):\s+(\S+)\s+(model|KV|compute|output|RS) buffer size\s*=\s*{_MIB}")
+_FREE = re.compile(rf"using device (\S+) \(.*\) - {_COUNT} MiB free")
+_OFFLOADED = re.compile(rf"offloaded {_COUNT}/{_COUNT} layers to GPU")
+_OVERFLOWING = re.compile(rf"common_params_fit_impl:\s+- .*\(\s*{_COUNT} overflowing\)")
+_PROJECTOR_SIZE = re.compile(rf"load_hparams: model size:\s*{_MIB}")
 _PROJECTOR_DEVICE = re.compile(r"CLIP using (\S+) backend")
-_SLOTS = re.compile(r"n_slots = (\d+), n_ctx_slot = (\d+)")
+_SLOTS = re.compile(rf"n_slots = {_COUNT}, n_ctx_slot = {_COUNT}")
 _DRAFT = "loading draft model"
 _MARKS_OF_SIZES = ("MiB", "offloaded", "overflowing", "CLIP using", "n_slots", _DRAFT)
 """One of these is in every line that tells a size."""

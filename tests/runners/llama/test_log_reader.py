@@ -155,3 +155,21 @@ def test_slots_and_free_memory_are_read() -> None:
     )
     assert read.free_at_load == {"CUDA0": 15221 * MIB}
     assert (read.slots, read.context_per_slot) == (2, 4096)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 400 + ".5", "1..2", ".", "-1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "load_tensors: CPU model buffer size = {} MiB",
+        "load_hparams: model size: {} MiB",
+        "using device CUDA0 (a card) - {} MiB free",
+        "offloaded {0}/{0} layers to GPU",
+        "common_params_fit_impl:   - CUDA0: 4 layers ({} overflowing)",
+        "initializing, n_slots = {0}, n_ctx_slot = {0}",
+    ],
+)
+def test_text_of_a_template_that_looks_like_a_size_does_no_harm(line: str, number: str) -> None:
+    sizes = SizeLines()
+    sizes.feed(line.format(number))
+    assert sizes == SizeLines()
