@@ -23,6 +23,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import BadRequest
 
 DEFAULT_HOST = "registry.ollama.ai"
@@ -215,7 +216,7 @@ class ModelReference:
             raise InvalidReference("model is required")
         base, source = _cut_selector(trimmed)
         if source is not Source.NONE and _cut_selector(base)[1] is not Source.NONE:
-            raise InvalidReference(f'use either :local or :cloud, not both: "{trimmed}"')
+            raise InvalidReference(f"use either :local or :cloud, not both: {quoted(trimmed)}")
         return cls(base, source)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import BadRequest
 
 LEVELS = ("high", "medium", "low", "max")
@@ -36,7 +37,7 @@ class Think:
             return cls(_SWITCHES[value])
         if value in LEVELS:
             return cls(True, value)
-        raise InvalidThink(f'invalid think value: "{value}" (must be {_ACCEPTED})')
+        raise InvalidThink(f"invalid think value: {quoted(value)} (must be {_ACCEPTED})")
 
     @property
     def level(self) -> str:

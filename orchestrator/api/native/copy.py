@@ -9,9 +9,9 @@ from orchestrator.api.replies import empty_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.domain.names import InvalidName, ModelName
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import BadRequest, NotFound
 from orchestrator.store.errors import ModelNotFound
-from orchestrator.templates.printf import quoted
 from orchestrator.wire import native as wire
 
 

@@ -12,11 +12,11 @@ from orchestrator.api.replies import empty_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.domain.names import InvalidName, ModelName, ModelReference
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import BadRequest
 from orchestrator.inference.errors import ModelNotFound, ModelRequired
 from orchestrator.scheduler.loop import Scheduler
 from orchestrator.store import errors as store
-from orchestrator.templates.printf import quoted
 from orchestrator.wire import native as wire
 
 

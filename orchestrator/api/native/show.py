@@ -14,13 +14,13 @@ from orchestrator.api.remote import open_described
 from orchestrator.api.replies import json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import StoreError, reason_of
 from orchestrator.files.gguf import ArraySummary, GgufHeader
 from orchestrator.modelfile.commands import Command, Keyword
 from orchestrator.modelfile.printer import generated_modelfile
 from orchestrator.store.capabilities import uses_chat_template
 from orchestrator.store.model import Model
-from orchestrator.templates.printf import quoted
 from orchestrator.templates.values import inner_text
 from orchestrator.units import rfc3339_local
 from orchestrator.wire import native as wire
