@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
 from orchestrator.domain.chunks import DoneReason
+from orchestrator.domain.quoting import quoted
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import resolved_tool
@@ -96,14 +97,14 @@ def _with_chosen_tools(request: ChatRequest) -> ChatRequest:
 def _checked(model: Model, request: ChatRequest) -> Think | None:
     """The think setting in force. Raises ``MissingCapability`` for what the model cannot do."""
     capabilities = model.files.capabilities
+    think = settled_think(model, request)
+    refuse_replaced(model)
     if "completion" not in capabilities:
-        raise MissingCapability(f'"{request.model}" does not support chat')
+        raise MissingCapability(f"{quoted(request.model)} does not support chat")
     if request.tools and "tools" not in capabilities:
         raise MissingCapability(f"{model.name.full} does not support tools")
     refuse_unheard(request.messages, model)
     refuse_unknown((data for message in request.messages for data in message.images), model)
-    think = settled_think(model, request)
-    refuse_replaced(model)
     return think
 
 

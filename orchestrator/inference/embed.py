@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from orchestrator.domain.loads import LoadSpec, ModelFacts
 from orchestrator.domain.requests import EmbedRequest
 from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed, UnreadableAnswer
-from orchestrator.inference.errors import ModelNotFound, ModelNotPulled, ModelRequired
-from orchestrator.inference.service import Inference, refuse_replaced, window
+from orchestrator.inference.errors import ModelNotPulled, ModelRequired
+from orchestrator.inference.service import Inference, name_of, refuse_replaced, window
 from orchestrator.runners.base import Embedding, Runner
 from orchestrator.store.model import Model
 
@@ -71,8 +71,7 @@ class EmbedReply:
 async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
     """Unit vectors of the texts; no text at all just loads the model."""
     started_ns = time.perf_counter_ns()
-    if not request.model.strip():
-        raise ModelNotFound(request.model)
+    name_of(request.model)
     model, spec = await _reader(inference, request)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         load_duration_ns = time.perf_counter_ns() - started_ns

@@ -5,6 +5,7 @@ The texts are wire format: clients of Ollama compare them. Source: ``api-native`
 
 from __future__ import annotations
 
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import BadRequest, Forbidden, NotFound, OrchestratorError
 
 
@@ -37,7 +38,7 @@ class ModelNotPulled(NotFound):
     hint = "pull or create the model first; `orch list` shows what is there"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'model "{name}" not found, try pulling it first')
+        super().__init__(f"model {quoted(name)} not found, try pulling it first")
 
 
 class CloudDisabled(Forbidden):

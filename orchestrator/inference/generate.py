@@ -10,6 +10,7 @@ from functools import partial
 
 from orchestrator.domain.chunks import Batches, Chunk, Done, DoneReason
 from orchestrator.domain.formats import usable_format
+from orchestrator.domain.quoting import quoted
 from orchestrator.domain.requests import GenerateRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.inference.attachments import readable, refuse_unknown
@@ -83,20 +84,20 @@ def _checked(model: Model, request: GenerateRequest) -> Think | None:
     if request.raw and (request.template or request.system or request.context):
         raise RawExcludesTemplate
     think = settled_think(model, request)
+    refuse_replaced(model)
     if "completion" not in capabilities:
-        raise MissingCapability(f'"{request.model}" does not support generate')
+        raise MissingCapability(f"{quoted(request.model)} does not support generate")
     if request.suffix and "insert" not in capabilities:
         raise MissingCapability(f"{model.name.full} does not support insert")
-    refuse_replaced(model)
     refuse_unknown(request.images, model)
     return think
 
 
 async def _prompt(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Overflow | None]:
     """The prompt, by the way that the request's fields choose."""
+    check_image_counts([Message("user", images=request.images)], turn.model.files.families)
     if request.raw:
         return Prompt(request.prompt, request.images), None
-    check_image_counts([Message("user", images=request.images)], turn.model.files.families)
     prompt, overflow = await _templated(turn, request)
     if request.context:
         earlier = await turn.runner.detokenize(request.context)

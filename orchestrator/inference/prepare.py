@@ -13,6 +13,7 @@ from typing import Any
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.domain.option_limits import within_limits, without_effect
 from orchestrator.domain.options import Options, read_options
+from orchestrator.domain.quoting import quoted
 from orchestrator.domain.requests import GenerationRequest
 from orchestrator.domain.think import Think
 from orchestrator.inference.errors import MissingCapability
@@ -73,7 +74,7 @@ def settled_think(model: Model, request: GenerationRequest) -> Think | None:
         return think
     if request.think_if_able:
         return None
-    raise MissingCapability(f'"{request.model}" does not support thinking')
+    raise MissingCapability(f"{quoted(request.model)} does not support thinking")
 
 
 def _window(model: Model, wanted: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from orchestrator.domain.quoting import quoted
 from orchestrator.domain.requests import RerankRequest
 from orchestrator.errors import BadRequest
 from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired
@@ -46,7 +47,7 @@ async def rerank(inference: Inference, request: RerankRequest) -> RerankReply:
     refuse_replaced(model)
     if not model.files.facts.ranks:
         raise MissingCapability(
-            f'"{request.model}" does not support rerank: it is no model with rank pooling'
+            f"{quoted(request.model)} does not support rerank: it is no model with rank pooling"
         )
     spec = inference.spec_of_reader(model, request.options)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:

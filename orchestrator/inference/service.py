@@ -59,16 +59,8 @@ class Inference:
     observer: InferenceObserver | None = None
 
     async def open(self, name: str, missing: Callable[[str], NotFound] = ModelNotFound) -> Model:
-        """The model a client named. Raises ``InvalidModelName``, ``CloudDisabled``, or ``missing``."""
-        if not name.strip():
-            raise missing(name)
-        reference = ModelReference.parse(name)
-        if reference.source is Source.CLOUD:
-            raise CloudDisabled
-        try:
-            wanted = ModelName.parse(reference.base)
-        except InvalidName as error:
-            raise InvalidModelName from error
+        """The model a client named. Raises ``missing``, and what ``name_of`` raises."""
+        wanted = name_of(name, missing)
         try:
             return await self.models.open(wanted)
         except NotFound as error:
@@ -115,6 +107,19 @@ class Inference:
             self.observer.tokens(
                 prompt=usage.prompt_tokens, completion=usage.completion_tokens, cached=usage.cached_tokens
             )
+
+
+def name_of(text: str, missing: Callable[[str], NotFound] = ModelNotFound) -> ModelName:
+    """The name a client wrote. Raises ``missing`` for none, ``InvalidModelName``, ``CloudDisabled``."""
+    if not text.strip():
+        raise missing(text)
+    reference = ModelReference.parse(text)
+    if reference.source is Source.CLOUD:
+        raise CloudDisabled
+    try:
+        return ModelName.parse(reference.base)
+    except InvalidName as error:
+        raise InvalidModelName from error
 
 
 def check_top_logprobs(request: GenerationRequest) -> None:

@@ -13,6 +13,7 @@ from orchestrator.api.replies import json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.inference.embed import embed, embed_raw
+from orchestrator.inference.service import name_of
 from orchestrator.wire import native as wire
 
 
@@ -21,6 +22,7 @@ def routes(state: AppState) -> Iterable[Route]:
 
     async def post_embed(request: web.Request) -> web.StreamResponse:
         body = await read(request, wire.EmbedRequest)
+        name_of(body.model)  # what is wrong with the name is told before what is wrong with the texts
         reply = await embed(state.inference, to_embed(body))
         record: dict[str, Any] = {"model": body.model, "embeddings": list(reply.vectors)}
         if reply.vectors:
