@@ -177,11 +177,11 @@ def _property(value: Any) -> Property:
     prop = _object(value, "properties")
     types = prop.get("type", [])
     return Property(
-        any_of=tuple(_property(branch) for branch in _typed(prop.get("anyOf") or [], list, "anyOf")),
+        any_of=tuple(_property(branch) for branch in _array(prop.get("anyOf"), "anyOf")),
         types=(types or "",) if types is None or isinstance(types, str) else _strings(types, "type"),
         items=prop.get("items"),
         description=_string(prop.get("description"), "description"),
-        enum=tuple(_typed(prop.get("enum") or [], list, "enum")),
+        enum=tuple(_array(prop.get("enum"), "enum")),
         properties=_properties(prop.get("properties")),
         required=_strings(prop.get("required"), "required"),
     )
@@ -195,10 +195,12 @@ def _string(value: Any, where: str) -> str:
     return "" if value is None else _typed(value, str, where)
 
 
+def _array(value: Any, where: str) -> list[Any]:
+    return [] if value is None else _typed(value, list, where)
+
+
 def _strings(value: Any, where: str) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return tuple(_string(entry, where) for entry in _typed(value, list, where))
+    return tuple(_string(entry, where) for entry in _array(value, where))
 
 
 def _typed(value: Any, kind: type[T], where: str) -> T:
