@@ -43,6 +43,7 @@ def _spelled_kind(header: str) -> HostKind | str:
         address = ipaddress.ip_address(host)
     except ValueError:
         return HostKind.NAME if _is_local_name(host.lower()) else HostKind.FOREIGN
+    address = getattr(address, "ipv4_mapped", None) or address
     return HostKind.ADDRESS if _is_near(address) else str(address)
 
 

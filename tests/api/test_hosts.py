@@ -22,6 +22,8 @@ from orchestrator.api.hosts import HostKind, host_kind
         "::1",
         "[fd00::1]:80",
         "[::]:80",
+        "[::ffff:127.0.0.1]:11434",
+        "::ffff:192.168.1.1",
     ],
 )
 def test_near_addresses_are_accepted(header: str) -> None:
@@ -51,6 +53,7 @@ def test_names_of_this_machine_are_accepted(header: str) -> None:
         "evil.example",
         "evil.example:11434",
         "8.8.8.8",
+        "[::ffff:8.8.8.8]:80",
         "169.254.1.1",
         "172.32.0.1",
         "[2001:4860:4860::8888]:80",
