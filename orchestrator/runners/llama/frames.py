@@ -37,6 +37,8 @@ Frame = Mapping[str, Any]
 _REPEAT_LIMIT = 30
 """Equal pieces in a row, after the first, that are let through."""
 _NS_PER_MS = 1_000_000
+_ODD_MEMBERS = (AttributeError, TypeError, KeyError, ValueError, OverflowError)
+"""What comes of a frame whose members are not what engines send: each is checked by being used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,9 @@ class Decoder(ABC):
             self._decode(_payloads(self._events, data, self._what), items)
         except RunnerFailed as failure:
             self.failure = failure
+        except _ODD_MEMBERS as error:
+            self.failure = RunnerFailed(f"error unmarshalling {self._what}: a member is of another type")
+            self.failure.__cause__ = error
         return items
 
     def close(self) -> list[Item]:
@@ -132,6 +137,8 @@ class CompletionDecoder(Decoder):
 
     def _decode_last(self, frame: Frame, content: str, items: list[Item]) -> None:
         """The frame that says how the answer ended, with the text that is left."""
+        if type(content) is not str:
+            raise TypeError("text was expected")
         self.done = self._ending(frame)
         if self._guard is not None:
             content = self._guard.take(content) + self._guard.end(self.done.stop_sequence)
@@ -216,6 +223,8 @@ class ChatDecoder(Decoder):
                 self._calls.setdefault(call.get("index") or 0, _CallInParts()).add(call)
             content = delta.get("content") or ""
             thinking = delta.get("reasoning_content") or ""
+            if type(content) is not str or type(thinking) is not str:
+                raise TypeError("text was expected")
             reason = choice.get("finish_reason")
             if self._guard is not None:
                 content = self._guard.take(content) + ("" if reason is None else self._guard.end(""))

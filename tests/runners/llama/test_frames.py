@@ -437,3 +437,29 @@ def test_what_comes_before_a_stop_string_is_the_same_in_any_pieces(parts: list[s
     text = "".join(parts)
     items, _ = completion(*({"content": part} for part in parts), final(), wanted=Wanted(stops=(stop, "")))
     assert "".join(item.content for item in items if isinstance(item, Chunk)) == text.partition(stop)[0]
+
+
+ODD = [True, 5, -1.5, "x", [1], {"a": 1}]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("wanted", [Wanted(), Wanted(top_logprobs=1, stops=("HALT",))], ids=["plain", "fine"])
+def test_members_of_odd_types_end_an_answer_with_what_came_before(odd: Any, wanted: Wanted) -> None:
+    choice = {"delta": {"content": "b"}, "finish_reason": "stop"}
+    streams: list[tuple[Decoder, dict[str, Any]]] = [
+        *((CompletionDecoder(wanted), {"content": "b", "stop": stop, name: odd})
+          for name in ("content", "timings", "completion_probabilities", "stopping_word")
+          for stop in (False, True)),
+        *((ChatDecoder(wanted), {"choices": [choice], name: odd}) for name in ("choices", "timings")),
+        *((ChatDecoder(wanted), {"choices": [{**choice, name: odd}]}) for name in ("delta", "logprobs")),
+        *((ChatDecoder(wanted), {"choices": [{"delta": {name: odd}}]})
+          for name in ("content", "reasoning_content", "tool_calls")),
+    ]  # fmt: skip
+    for decoder, frame in streams:
+        first = {"content": "a"} if isinstance(decoder, CompletionDecoder) else delta(content="a")
+        items = decoder.feed(b"".join(b"data: %b\n\n" % json.dumps(f).encode() for f in (first, frame)))
+        assert isinstance(items[0], Chunk)
+        assert items[0].content == "a"
+        assert all(type(item.content) is str for item in items if isinstance(item, Chunk))
+        if decoder.failure is not None:
+            assert str(decoder.failure).startswith("error unmarshalling llama-server ")
