@@ -12,6 +12,10 @@ from orchestrator.client.errors import ServerUnreachable
 from orchestrator.client.native import NativeClient
 from orchestrator.config import Config
 from orchestrator.errors import OrchestratorError
+from orchestrator.registry.key import Identity
+
+_SIGNED_HOST = "ollama.com"
+"""It wants to know who asks; others do where ``OLLAMA_AUTH`` says so."""
 
 
 class NoServer(OrchestratorError):
@@ -27,7 +31,8 @@ def client() -> NativeClient:
     for problem in config.problems:
         if problem.variable == "OLLAMA_HOST":
             print(f"Warning: {problem}", file=sys.stderr)
-    return NativeClient(config.client_url)
+    is_signed = config.auth or config.host.host == _SIGNED_HOST
+    return NativeClient(config.client_url, Identity(config.home / ".ollama") if is_signed else None)
 
 
 @contextmanager

@@ -5,7 +5,8 @@
     OrchestratorError
     ├── ServerUnreachable     no answer at all: refused, unknown host, broken TLS, cut off
     └── ApiError              the server answered that it cannot
-        └── SignInNeeded      401 with the address of a sign-in page
+        ├── SignInNeeded      401 with the address of a sign-in page
+        └── UnreadableReply   200 with something that no server of this API says
 """
 
 from __future__ import annotations
@@ -36,3 +37,12 @@ class SignInNeeded(ApiError):
     def __init__(self, message: str, *, url: str) -> None:
         super().__init__(message, status=401)
         self.url = url
+
+
+class UnreadableReply(ApiError):
+    """An answer that is not of this API: something else listens at the server's address."""
+
+    hint = "is OLLAMA_HOST the address of such a server?"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"unexpected answer: {text.strip()[:200]}", status=200)

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import httpx
 
 import orchestrator
-from orchestrator.client.errors import ApiError, ServerUnreachable, SignInNeeded
+from orchestrator.client.errors import ApiError, ServerUnreachable, SignInNeeded, UnreadableReply
+from orchestrator.client.signing import SignedRequests
 from orchestrator.client.wire import (
     ChatChunk,
     EmbedReply,
@@ -30,6 +31,7 @@ from orchestrator.client.wire import (
     VerifyRecord,
 )
 from orchestrator.domain.json_value import parse_json
+from orchestrator.registry.key import Identity
 
 _PLAIN = "application/json"
 _LINES = "application/x-ndjson"
@@ -40,13 +42,15 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 class NativeClient:
     """One server, by its base URL. A context manager: leaving it closes the connections.
 
+    With an ``identity`` every request is signed by it.
     Every call raises ``ServerUnreachable`` when no answer comes and ``ApiError`` when the answer is an error.
     Streams are generators; closing one (or leaving its loop) hangs up, which cancels the work at the server.
     """
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, identity: Identity | None = None) -> None:
         self._http = httpx.Client(
             base_url=base_url,
+            auth=SignedRequests(identity, below=urlsplit(base_url).path) if identity else None,
             timeout=None,  # loading a large model may take minutes before the first byte
             trust_env=urlsplit(base_url).hostname not in _LOOPBACK,  # no proxy stands before the own machine
             headers={"User-Agent": _user_agent()},
@@ -69,15 +73,15 @@ class NativeClient:
 
     def version(self) -> str:
         """The server's version."""
-        return str(self._call("GET", "/api/version")["version"])
+        return str(self._call("GET", "/api/version").get("version", ""))
 
     def models(self) -> list[ModelSummary]:
         """The models in the store, in the server's order."""
-        return cast(list[ModelSummary], self._call("GET", "/api/tags").get("models") or [])
+        return cast(list[ModelSummary], self._list("/api/tags"))
 
     def running(self) -> list[RunningModel]:
         """The models in memory, in the server's order."""
-        return cast(list[RunningModel], self._call("GET", "/api/ps").get("models") or [])
+        return cast(list[RunningModel], self._list("/api/ps"))
 
     def show(self, model: str, *, verbose: bool = False) -> ModelCard:
         """Everything about one model; ``verbose`` adds vocabularies and tensors."""
@@ -181,7 +185,15 @@ class NativeClient:
         with _translated():
             reply = self._http.request(method, path, content=_encoded(body), headers=_headers(_PLAIN))
         _raise_for(reply, message=_error_text(reply.text))
-        return cast(dict[str, Any], parse_json(reply.text) or {}) if reply.text.strip() else {}
+        return _record(reply.text) if reply.text.strip() else {}
+
+    def _list(self, path: str) -> list[dict[str, Any]]:
+        """The models of an answer."""
+        reply = self._call("GET", path)
+        models = reply.get("models") or []
+        if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
+            raise UnreadableReply(str(reply))
+        return models
 
     def _stream(
         self,
@@ -200,7 +212,7 @@ class NativeClient:
                 _raise_for(reply, message=": ".join(filter(None, (status, _error_text(reply.text)))))
             with closing(cast(Generator[str], reply.iter_lines())) as lines:
                 for line in filter(None, lines):
-                    record = parse_json(line)
+                    record = _record(line)
                     if message := record.get("error"):
                         raise ApiError(str(message), status=HTTPStatus.OK)
                     yield record
@@ -225,6 +237,17 @@ def _raise_for(reply: httpx.Response, *, message: str) -> None:
 def _error_text(body: str) -> str:
     """The error in a body: its ``error`` field, else the body itself."""
     return str(_json_object(body).get("error") or ("" if _json_object(body) else body.strip()))
+
+
+def _record(text: str) -> dict[str, Any]:
+    """One object of an answer; null is an empty one. Raises ``UnreadableReply``."""
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        raise UnreadableReply(text) from error
+    if value is not None and not isinstance(value, dict):
+        raise UnreadableReply(text)
+    return value or {}
 
 
 def _json_object(body: str) -> dict[str, Any]:

@@ -55,6 +55,23 @@ def test_the_version_is_the_servers(orch: Orch, server: NativeServer) -> None:
     assert orch("--version").out == f"orch version is {OWN}\n"
 
 
+def test_what_is_no_such_server_is_told(orch: Orch, server: NativeServer) -> None:
+    server.says("GET /api/tags", b"<html>welcome</html>")
+    server.says("GET /api/version", b"<html>welcome</html>")
+    assert orch("list").err == "Error: unexpected answer: <html>welcome</html>\n"
+    assert orch("-v").out.startswith("Warning: could not connect to a running orch instance\n")
+
+
+@pytest.mark.parametrize(("setting", "is_signed"), [("1", True), ("0", False), ("", False)])
+def test_requests_are_signed_where_that_is_wanted(
+    orch: Orch, server: NativeServer, monkeypatch: pytest.MonkeyPatch, setting: str, is_signed: bool
+) -> None:
+    monkeypatch.setenv("OLLAMA_AUTH", setting)
+    server.says("GET /api/tags", {"models": []})
+    orch("list")
+    assert {"Authorization" in asked.headers for asked in server.requests} == {is_signed}
+
+
 def test_another_version_is_told_apart(orch: Orch, server: NativeServer) -> None:
     server.says("GET /api/version", {"version": "9.9"})
     assert orch("-v").out == f"orch version is 9.9\nWarning: client version is {OWN}\n"

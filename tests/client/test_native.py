@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import socket
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
-from orchestrator.client.errors import ApiError, ServerUnreachable, SignInNeeded
+from orchestrator.client.errors import ApiError, ServerUnreachable, SignInNeeded, UnreadableReply
 from orchestrator.client.native import NativeClient
+from orchestrator.registry.key import Identity, ensure_key
 from tests.native_server import NativeServer, native_server
 
 
@@ -196,3 +202,47 @@ def test_an_import_sends_what_it_is_given(native: NativeClient, server: NativeSe
     server.says("POST /api/import", {"status": "success", "models": ["m:latest"]})
     assert list(native.import_archive([b"a", b"b"])) == [{"status": "success", "models": ["m:latest"]}]
     assert server.requests[-1].body == b"ab"
+
+
+@pytest.mark.parametrize("body", [b"<html>hi</html>", b'"x"', b"[]", b"5", b'{"a":'])
+def test_an_answer_of_something_else_is_an_error(
+    native: NativeClient, server: NativeServer, body: bytes
+) -> None:
+    for question in ("GET /api/tags", "POST /api/show", "POST /api/pull", "GET /api/version"):
+        server.says(question, body)
+    for ask in (
+        native.models,
+        lambda: native.show("m"),
+        lambda: list(native.pull("m", insecure=False)),
+        native.version,
+    ):
+        with pytest.raises(UnreadableReply, match="^unexpected answer: ") as caught:
+            ask()
+        assert str(caught.value).endswith(body.decode())
+
+
+@pytest.mark.parametrize("models", [5, {"a": 1}, [1], "x"])
+def test_models_that_are_none_are_an_error(
+    native: NativeClient, server: NativeServer, models: object
+) -> None:
+    server.says("GET /api/ps", {"models": models})
+    with pytest.raises(UnreadableReply):
+        native.running()
+
+
+@pytest.mark.parametrize("below", ["", "/owl", "/owl/"])
+def test_a_signed_request_proves_method_path_and_time(
+    server: NativeServer, tmp_path: Path, below: str
+) -> None:
+    ensure_key(tmp_path)
+    public = load_ssh_public_key((tmp_path / "id_ed25519.pub").read_bytes())
+    assert isinstance(public, Ed25519PublicKey)
+    with NativeClient(server.url + below, Identity(tmp_path)) as native, pytest.raises(ApiError):
+        native.show("m")
+    (asked,) = server.requests
+    path, _, now = asked.path.partition("?ts=")
+    assert path == below.rstrip("/") + "/api/show"
+    assert abs(int(now) - time.time()) < 60
+    key, _, signature = asked.headers["Authorization"].partition(":")
+    assert key in (tmp_path / "id_ed25519.pub").read_text()
+    public.verify(base64.b64decode(signature), f"POST,/api/show?ts={now}".encode())
