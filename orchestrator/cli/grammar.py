@@ -8,6 +8,7 @@ be joined (``-ab``). A switch takes a value only with ``=``. Long names cannot b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -16,6 +17,7 @@ from orchestrator.errors import OrchestratorError
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 Value = str | int | bool
 
@@ -125,10 +127,11 @@ class _Reader:
     def _read_short(self, argument: str, rest: list[str]) -> None:
         letters = argument[1:]
         while letters:
+            from_here = letters
             letter, letters = letters[0], letters[1:]
             if (flag := self._short.get(letter)) is None:
-                raise UsageError(f"unknown shorthand flag: {letter!r} in {argument}")
-            if letters.startswith("="):
+                raise UsageError(f"unknown shorthand flag: {letter!r} in -{from_here}")
+            if letters.startswith("=") and letters != "=":
                 self._set(flag, letters[1:])
                 return
             if flag.bare is not None:
@@ -137,7 +140,7 @@ class _Reader:
                 self._set(flag, letters or rest.pop(0))
                 return
             else:
-                raise UsageError(f"flag needs an argument: {letter!r} in {argument}")
+                raise UsageError(f"flag needs an argument: {letter!r} in -{from_here}")
 
     def _set(self, flag: Flag, text: str) -> None:
         try:
@@ -156,7 +159,6 @@ def _value(kind: Kind, text: str) -> Value:
         case Kind.SWITCH:
             raise ValueError("neither true nor false")
         case Kind.NUMBER:
-            try:
-                return int(text)
-            except ValueError:
-                raise ValueError("not a whole number") from None
+            if not _WHOLE.fullmatch(text):
+                raise ValueError("not a whole number")
+            return int(text)

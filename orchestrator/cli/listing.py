@@ -63,5 +63,5 @@ def _processor(size: int, on_gpu: int) -> str:
         return "100% GPU"
     if on_gpu > size or size == 0:
         return "Unknown"
-    on_cpu = round((size - on_gpu) / size * 100)
+    on_cpu = int((size - on_gpu) / size * 100 + 0.5)
     return f"{on_cpu}%/{100 - on_cpu}% CPU/GPU"

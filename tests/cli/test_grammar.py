@@ -30,6 +30,7 @@ FLAGS = (
         (["-f", "x"], {"file": "x"}, []),
         (["-fx"], {"file": "x"}, []),
         (["-f=x"], {"file": "x"}, []),
+        (["-f="], {"file": "="}, []),
         (["-abf", "x"], {"all": True, "brief": True, "file": "x"}, []),
         (["--all=false"], {"all": False}, []),
         (["--all", "false"], {"all": True}, ["false"]),
@@ -54,11 +55,15 @@ def test_a_line_is_taken_apart(arguments: list[str], values: Mapping[str, Value]
         (["--nosuch=1"], "unknown flag: --nosuch"),
         (["--al"], "unknown flag: --al"),
         (["-z"], "unknown shorthand flag: 'z' in -z"),
-        (["-all"], "unknown shorthand flag: 'l' in -all"),
+        (["-all"], "unknown shorthand flag: 'l' in -ll"),
+        (["-a="], "unknown shorthand flag: '=' in -="),
         (["--file"], "flag needs an argument: --file"),
-        (["-af"], "flag needs an argument: 'f' in -af"),
+        (["-af"], "flag needs an argument: 'f' in -f"),
         (["--all=perhaps"], 'invalid argument "perhaps" for "-a, --all" flag: neither true nor false'),
-        (["--count=x"], 'invalid argument "x" for "--count" flag: not a whole number'),
+        *(
+            ([f"--count={text}"], f'invalid argument "{text}" for "--count" flag: not a whole number')
+            for text in ("x", "", " 1", "1.0", "1_0", "٣", "9" * 5000)
+        ),
         (["--=x"], "bad flag syntax: --=x"),
         (["---all"], "bad flag syntax: ---all"),
     ],

@@ -54,6 +54,8 @@ def test_a_remote_model_has_no_size(orch: Orch, server: NativeServer) -> None:
         ({"size_vram": 0}, "100% CPU"),
         ({"size_vram": 100}, "100% GPU"),
         ({"size_vram": 52}, "48%/52% CPU/GPU"),
+        ({"size": 8, "size_vram": 7}, "13%/87% CPU/GPU"),
+        ({"size": 1000, "size_vram": 999}, "0%/100% CPU/GPU"),
         ({"size_vram": 101}, "Unknown"),
         ({"size": 0, "size_vram": 0}, "100% CPU"),
         ({"size": 0, "size_vram": 1}, "Unknown"),
