@@ -14,6 +14,7 @@ from orchestrator.registry.client import MANIFEST_LIMIT_BYTES, RegistryClient
 from orchestrator.registry.errors import BadAnswer, ManifestNotPulled, RegistryError, Unreachable
 from orchestrator.registry.patience import Patience
 from orchestrator.store.wire import MANIFEST_MEDIA_TYPE, Manifest, MediaType
+from orchestrator.wire.complaints import complaint
 
 TIMEOUT_S = 30.0
 """How long an answer may take to begin, and again to arrive."""
@@ -88,9 +89,7 @@ def _parsed(content: bytes) -> Manifest:
     try:
         manifest = Manifest.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadAnswer(f"invalid manifest: {where}: {first['msg']}") from error
+        raise BadAnswer(f"invalid manifest: {complaint(error, whole='')}") from error
     if not manifest.parts:
         raise BadAnswer("invalid manifest: it lists nothing")
     return manifest

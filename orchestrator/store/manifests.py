@@ -217,15 +217,14 @@ def parsed_manifest(path: Path, content: bytes) -> Manifest:
     from pydantic import ValidationError
 
     from orchestrator.store.wire import Manifest
+    from orchestrator.wire.complaints import complaint
 
     if not content:
         raise CorruptManifest(path, "the file is empty")
     try:
         return Manifest.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise CorruptManifest(path, f"{where}: {first['msg']}".lstrip(": ")) from error
+        raise CorruptManifest(path, complaint(error, whole="")) from error
 
 
 def _replace(path: Path, content: bytes, *, beside: Path) -> None:

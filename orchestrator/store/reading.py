@@ -32,6 +32,7 @@ from orchestrator.store.model import NO_WEIGHTS, ListedModel, Model
 from orchestrator.store.shards import weights_of
 from orchestrator.store.wire import Layer, Manifest, MediaType, ModelConfig
 from orchestrator.templates.gotemplate import GoTemplate
+from orchestrator.wire.complaints import complaint
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,9 @@ class ModelReader:
         try:
             return ModelConfig.model_validate_json(content)
         except ValidationError as error:
-            raise StoreError(f"invalid config {manifest.config.digest}") from error
+            raise StoreError(
+                f"invalid config {manifest.config.digest}: {complaint(error, whole='')}"
+            ) from error
 
     def parameters(self, manifest: Manifest) -> dict[str, Any]:
         """The options of the ``params`` layer; the last one counts. Raises ``StoreError``."""

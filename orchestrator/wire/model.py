@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from orchestrator.wire.complaints import complaint
 from orchestrator.wire.errors import InvalidBody, MissingBody
 from orchestrator.wire.json import dumps, loads
 
@@ -160,56 +161,9 @@ def decode(value: Any, model: type[M]) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise InvalidBody(_complaint(error)) from error
+        raise InvalidBody(f"invalid request: {complaint(error)}") from error
 
 
 def encode(value: Wire) -> bytes:
     """``value`` as compact JSON, empty members left out where the peer leaves them out."""
     return dumps(value.model_dump())
-
-
-_SHOWN = 40
-"""Digits of a number in a message."""
-
-_EXPECTED: Mapping[str, str] = {
-    "string_type": "a string",
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "list_type": "a list",
-    "bytes_type": "a string",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-}
-
-
-def _complaint(error: ValidationError) -> str:
-    """What is wrong with the first bad value, and where it stands."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-    expected = _EXPECTED.get(first["type"])
-    what = f"expected {expected}, got {_kind(first['input'])}" if expected else _own_words(first["msg"])
-    return f"invalid request: {where.lstrip('.') or 'body'}: {what}"
-
-
-def _own_words(message: str) -> str:
-    """What a check of ours says, without what pydantic puts before it."""
-    return message.removeprefix("Value error, ").replace("Input should be", "expected a value", 1)
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            digits = str(value)
-            return f"the number {digits}" if len(digits) <= _SHOWN else "a number out of range"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case _:
-            return "an object"
