@@ -14,6 +14,7 @@ else:
 MAX_BYTES = 20 << 20
 """How long a body may become."""
 
+_MOST_FRAMES = 1000  # even empty ones cost time
 _WINDOW_LOG = 23  # 8 MiB: a frame must not make us set aside more
 
 
@@ -22,15 +23,25 @@ class Undecompressable(BadRequest):
 
 
 def unpacked(body: bytes) -> bytes:
-    """The bytes in a zstd frame. Raises ``Undecompressable``."""
+    """The bytes in the zstd frames that ``body`` is made of, if any. Raises ``Undecompressable``."""
+    content = bytearray()
+    rest = memoryview(body)
+    for _ in range(_MOST_FRAMES):
+        if not rest:
+            return bytes(content)
+        try:
+            size = zstd.get_frame_size(rest)
+            content += _unpacked_frame(rest[:size], MAX_BYTES - len(content))
+        except zstd.ZstdError as error:
+            raise Undecompressable(f"invalid input: {error}") from error
+        rest = rest[size:]
+    raise Undecompressable("invalid input: too many frames")
+
+
+def _unpacked_frame(frame: memoryview, most: int) -> bytes:
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
     decompressor = zstd.ZstdDecompressor(options=options)
-    try:
-        content = decompressor.decompress(body, max_length=MAX_BYTES + 1)
-    except zstd.ZstdError as error:
-        raise Undecompressable(f"invalid input: {error}") from error
-    if len(content) > MAX_BYTES:
+    content = decompressor.decompress(frame, max_length=most + 1)
+    if len(content) > most:
         raise Undecompressable("http: request body too large")
-    if not decompressor.eof:
-        raise Undecompressable("unexpected EOF")
     return content

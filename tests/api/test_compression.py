@@ -15,6 +15,14 @@ def _with_window(log: int) -> bytes:
 
 def test_a_compressed_body_is_what_was_compressed() -> None:
     assert unpacked(zstd.compress(b'{"model":"m"}')) == b'{"model":"m"}'
+    assert unpacked(zstd.compress(bytes(MAX_BYTES))) == bytes(MAX_BYTES)
+
+
+def test_a_compressed_body_may_come_in_frames_or_be_nothing() -> None:
+    skipped = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+    frames = [zstd.compress(b'{"model"'), skipped, zstd.compress(b""), zstd.compress(b':"m"}')]
+    assert unpacked(b"".join(frames)) == b'{"model":"m"}'
+    assert unpacked(b"") == b""
 
 
 @pytest.mark.parametrize(
@@ -23,7 +31,9 @@ def test_a_compressed_body_is_what_was_compressed() -> None:
         pytest.param(b'{"model":"m"}', id="not compressed"),
         pytest.param(zstd.compress(b"x" * 100)[:-3], id="cut off"),
         pytest.param(zstd.compress(bytes(MAX_BYTES + 1)), id="a bomb"),
-        pytest.param(b"", id="empty"),
+        pytest.param(zstd.compress(b"{}") + b"{}", id="something behind it"),
+        pytest.param(zstd.compress(b"") * 2000, id="a crowd of empty frames"),
+        pytest.param(zstd.compress(bytes(MAX_BYTES)) + zstd.compress(b"x"), id="a bomb in two frames"),
         pytest.param(_with_window(27), id="a window too large"),
     ],
 )
