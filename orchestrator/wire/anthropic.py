@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from orchestrator.wire.fields import Int
 from orchestrator.wire.model import Nullable, OmitEmpty, OmitNone, Wire
 
 
@@ -66,7 +67,7 @@ class Thinking(Wire):
     """Whether the model shall think before it answers."""
 
     type: str = ""
-    budget_tokens: OmitNone[int | None] = None
+    budget_tokens: OmitNone[Int | None] = None
 
 
 class OutputConfig(Wire):
@@ -94,11 +95,11 @@ class Conversation(Wire):
 class MessagesRequest(Conversation):
     """Body of ``/v1/messages``."""
 
-    max_tokens: int = 0
+    max_tokens: Int = 0
     stream: bool = False
     temperature: float | None = None
     top_p: float | None = None
-    top_k: int | None = None
+    top_k: Int | None = None
     stop_sequences: list[str] = []
     output_format: Any = None
     """The older place of ``output_config.format``."""

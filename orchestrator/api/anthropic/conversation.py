@@ -47,21 +47,21 @@ def unread_blocks(turns: Sequence[wire.Message]) -> tuple[str, ...]:
 
 def _messages(turn: wire.Message) -> Iterator[Message]:
     """The messages of one turn: what a user answers to calls comes before what else he says."""
-    message = _message(turn)
-    results = [result for block in turn.content if (result := _result(block)) is not None]
-    if turn.role.lower() == "user":
+    message, results = _parts(turn)
+    if message.role == "user":
         yield from results
     if message.content or message.images or message.tool_calls or message.thinking:
         yield message
-    if turn.role.lower() != "user":
+    if message.role != "user":
         yield from results
 
 
-def _message(turn: wire.Message) -> Message:
-    """Everything in a turn but the results of tools."""
+def _parts(turn: wire.Message) -> tuple[Message, list[Message]]:
+    """Everything in a turn but the results of tools, and these. The first block that is wrong is told of."""
     texts: list[str] = []
     images: list[bytes] = []
     calls: list[ToolCall] = []
+    results: list[Message] = []
     thinking = ""
     for block in turn.content:
         match block.type:
@@ -71,30 +71,30 @@ def _message(turn: wire.Message) -> Message:
                 images.append(_image(block.source, missing="invalid image source"))
             case "tool_use" | "server_tool_use":
                 calls.append(_call(block))
-            case "thinking":
-                thinking = block.thinking or ""
-    return Message(turn.role.lower(), "".join(texts), thinking, tuple(images), tuple(calls))
+            case "thinking" if block.thinking is not None:
+                thinking = block.thinking
+            case "tool_result":
+                results.append(_result(block))
+            case "web_search_tool_result":
+                results.append(Message("tool", _search_text(block.content), tool_call_id=block.tool_use_id))
+    return Message(turn.role.lower(), "".join(texts), thinking, tuple(images), tuple(calls)), results
 
 
 def _call(block: wire.ContentBlock) -> ToolCall:
+    """The call of the client's tool, or of the server's own, which nobody has to answer to."""
     for name, value in (("id", block.id), ("name", block.name)):
-        if not value:
-            raise InvalidContent(f"{block.type} block missing required '{name}' field")
+        if not value and block.type == "tool_use":
+            raise InvalidContent(f"tool_use block missing required '{name}' field")
     if not isinstance(block.input, Mapping | None):
         raise InvalidContent(f"{block.type} block {block.id!r}: 'input' has to be an object")
     return ToolCall(block.name, block.input or {}, id=block.id)
 
 
-def _result(block: wire.ContentBlock) -> Message | None:
-    """What a block says about the outcome of a call; ``None`` for other blocks."""
-    match block.type:
-        case "tool_result":
-            images = tuple(_result_images(block.content))
-            text = block.content if isinstance(block.content, str) else _joined_texts(block.content)
-            return Message("tool", text, images=images, tool_call_id=block.tool_use_id)
-        case "web_search_tool_result":
-            return Message("tool", _search_text(block.content), tool_call_id=block.tool_use_id)
-    return None
+def _result(block: wire.ContentBlock) -> Message:
+    """What a tool of the client's gave."""
+    images = tuple(_result_images(block.content))
+    text = block.content if isinstance(block.content, str) else _joined_texts(block.content)
+    return Message("tool", text, images=images, tool_call_id=block.tool_use_id)
 
 
 def _result_images(content: Any) -> Iterator[bytes]:
@@ -115,28 +115,34 @@ def _image(source: Any, *, missing: str) -> bytes:
 
 
 def _search_text(content: Any) -> str:
-    """Results of a web search as a model reads them."""
+    """Results of a web search as a model reads them; one that failed has none."""
     match content:
         case str():
             return content
         case {"type": "web_search_tool_result_error"}:
             return _search_error(content)
-        case [{"type": "web_search_tool_result_error"}, *_]:
-            return _search_error(content[0])
         case list():
+            for part in _objects(content):
+                if part.get("type") == WEB_SEARCH_ERROR:
+                    return _search_error(part)
             results = [part for part in _objects(content) if part.get("type") == WEB_SEARCH_RESULT]
-            return "".join(f"- {part.get('title', '')}: {part.get('url', '')}\n" for part in results)
+            return "".join(f"- {_text(part, 'title')}: {_text(part, 'url')}\n" for part in results)
     return compact(sorted_keys(content))
 
 
+def _text(part: Mapping[str, Any], name: str) -> str:
+    """A member that is text; anything else counts as none."""
+    value = part.get(name)
+    return value if isinstance(value, str) else ""
+
+
 def _search_error(error: Mapping[str, Any]) -> str:
-    code = error.get("error_code")
+    code = _text(error, "error_code")
     return f"{WEB_SEARCH_ERROR}: {code}" if code else WEB_SEARCH_ERROR
 
 
 def _joined_texts(content: Any) -> str:
-    texts = (part.get("text") for part in _objects(content) if part.get("type") == "text")
-    return "".join(text for text in texts if isinstance(text, str))
+    return "".join(_text(part, "text") for part in _objects(content) if part.get("type") == "text")
 
 
 def _objects(content: Any) -> Iterator[Mapping[str, Any]]:

@@ -6,11 +6,14 @@ A token is taken for four bytes. Source: ``api-compat`` §8.4.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
-from orchestrator.api.anthropic.conversation import system_text
 from orchestrator.domain.prompt_json import compact
 from orchestrator.domain.prompt_json import raw as spaced
 from orchestrator.wire import anthropic as wire
+from orchestrator.wire.errors import InvalidBody
+from orchestrator.wire.model import decode
 
 _BYTES_PER_TOKEN = 4
 
@@ -23,24 +26,34 @@ def estimated_tokens(body: wire.MessagesRequest) -> int:
 
 def _texts(body: wire.MessagesRequest) -> Iterator[str]:
     """All text that will stand in the prompt in one form or another."""
-    if body.system is not None:
-        is_text = isinstance(body.system, str | list)
-        yield system_text(body.system) if is_text else compact(body.system)
+    yield from _system_texts(body.system)
     for turn in body.messages:
         yield turn.role
-        yield from map(_block_text, turn.content)
+        for block in turn.content:
+            yield from _block_texts(block)
     for tool in body.tools:
         yield from (tool.name, tool.description)
         if tool.input_schema is not None:
             yield spaced(tool.input_schema)  # Ollama takes it as it was sent
 
 
-def _block_text(block: wire.ContentBlock) -> str:
-    match block.type:
-        case "text":
-            return block.text or ""
-        case "thinking":
-            return block.thinking or ""
-        case "tool_use" | "tool_result":
-            return compact({k: v for k, v in block.model_dump().items() if k != "cache_control"})
-    return ""
+def _system_texts(system: Any) -> Iterator[str]:
+    match system:
+        case None:
+            return
+        case str():
+            yield system
+        case list():
+            for block in system:
+                with suppress(InvalidBody):
+                    yield from _block_texts(decode(block, wire.ContentBlock))
+        case _:
+            yield compact(system)
+
+
+def _block_texts(block: wire.ContentBlock) -> Iterator[str]:
+    """Texts and thoughts, in whatever kind of block they are; calls and their results as they were sent."""
+    yield block.text or ""
+    yield block.thinking or ""
+    if block.type in ("tool_use", "tool_result"):
+        yield compact({name: value for name, value in block.model_dump().items() if name != "cache_control"})

@@ -11,10 +11,11 @@ from orchestrator.api.anthropic.convert import to_chat, to_counted, wants_though
 from orchestrator.api.anthropic.errors import ANTHROPIC, InvalidRequest, ThreadsNotSupported
 from orchestrator.api.anthropic.estimate import estimated_tokens
 from orchestrator.api.errors import status_of
+from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.formats import SchemaFormat
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tool_choice import AUTO, InvalidToolChoice, ToolChoice, ToolUse
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import BadRequest, OrchestratorError
 from orchestrator.wire import anthropic as wire
 from orchestrator.wire.json import dumps, loads
 from orchestrator.wire.model import decode
@@ -49,6 +50,21 @@ def _outcome(raw: bytes, record: Record) -> dict[str, Any]:
 def test_the_tokens_of_a_request_are_guessed_as_recorded(record: Record) -> None:
     body = decode({"model": "owlet", "max_tokens": 1, **record["in"]}, wire.MessagesRequest)
     assert matches(record, {"out": {"input_tokens": estimated_tokens(body)}})
+
+
+@pytest.mark.parametrize(
+    ("given", "tokens"),
+    [
+        ({"messages": [{"role": "", "content": [{"type": "document", "text": "x" * 40}]}]}, 10),
+        ({"messages": [{"role": "", "content": [{"type": "text", "thinking": "x" * 40}]}]}, 10),
+        ({"system": [{"type": "owl", "text": "x" * 40}, {"text": 5}, 5, None]}, 10),
+        ({"system": "é" * 20}, 10),
+        ({"tools": [{"name": "x" * 20, "description": "x" * 20}]}, 10),
+        ({"messages": [{"role": "", "content": [{"type": "image", "source": {"data": "x" * 40}}]}]}, 1),
+    ],
+)
+def test_all_text_counts_whatever_block_it_is_in(given: Any, tokens: int) -> None:
+    assert estimated_tokens(decode({"model": "m", **given}, wire.MessagesRequest)) == tokens
 
 
 def chat(**members: Any) -> ChatRequest:
@@ -113,6 +129,67 @@ def test_blocks_that_no_model_reads_are_named() -> None:
         'content blocks of type "document" were left out',
         'content blocks of type "owl" were left out',
     )
+
+
+def turn(*blocks: Any, role: str = "user") -> tuple[Message, ...]:
+    return chat(messages=[{"role": role, "content": list(blocks)}]).messages
+
+
+BAD_IMAGE = {"type": "image"}
+BAD_RESULT = {"type": "tool_result", "content": [{"type": "image"}]}
+BAD_USE = {"type": "tool_use", "name": "f"}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "told"),
+    [
+        ([BAD_IMAGE, BAD_RESULT, BAD_USE], "^invalid image source$"),
+        ([BAD_RESULT, BAD_USE, BAD_IMAGE], "^invalid tool_result image source$"),
+        ([BAD_USE, BAD_IMAGE, BAD_RESULT], "^tool_use block missing required 'id' field$"),
+    ],
+)
+def test_of_several_wrong_blocks_the_first_is_told(blocks: Any, told: str) -> None:
+    with pytest.raises(OrchestratorError, match=told):
+        turn(*blocks)
+
+
+def test_the_servers_own_calls_need_no_id() -> None:
+    [message] = turn({"type": "server_tool_use", "input": {"q": 1}}, role="assistant")
+    assert message.tool_calls == (ToolCall("", {"q": 1}),)
+
+
+def test_a_thought_that_is_none_takes_no_other_ones_place() -> None:
+    thought = {"type": "thinking", "thinking": "a"}
+    assert turn(thought, {"type": "thinking", "thinking": None}, role="assistant")[0].thinking == "a"
+    assert turn(thought, {"type": "thinking", "thinking": ""}, role="assistant") == ()
+
+
+PAGE = {"type": "web_search_result", "title": "T", "url": "U"}
+FAILURE = {"type": "web_search_tool_result_error", "error_code": "e"}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([PAGE, {**PAGE, "title": None, "url": 5}, "x", {"type": "owl"}], "- T: U\n- : \n"),
+        ([PAGE, FAILURE], "web_search_tool_result_error: e"),
+        ([{**FAILURE, "error_code": 5}], "web_search_tool_result_error"),
+        ({**FAILURE, "error_code": ""}, "web_search_tool_result_error"),
+        ([], ""),
+        ({"b": [1, None], "a": "<"}, '{"a":"\\u003c","b":[1,null]}'),
+        (5, "5"),
+        (True, "true"),
+    ],
+)
+def test_what_a_search_brought_is_text(content: Any, text: str) -> None:
+    block = {"type": "web_search_tool_result", "tool_use_id": "s", "content": content}
+    assert turn(block, role="assistant") == (Message("tool", text, tool_call_id="s"),)
+
+
+@pytest.mark.parametrize("members", [{"max_tokens": 1 << 63}, {"top_k": -1 << 64}])
+def test_numbers_beyond_all_bounds_are_refused(members: Any) -> None:
+    with pytest.raises(BadRequest):
+        chat(**members)
 
 
 @pytest.mark.parametrize(
