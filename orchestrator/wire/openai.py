@@ -53,11 +53,11 @@ class StreamOptions(Wire):
 
 
 class JsonSchema(Wire):
-    """A schema for the reply."""
+    """A schema for the reply, and what it is called, which changes nothing."""
 
-    name: str = ""
-    description: str = ""
-    strict: bool = False
+    name: Any = None
+    description: Any = None
+    strict: Any = None
     schema_: Any = Field(None, alias="schema")
 
 

@@ -73,6 +73,13 @@ class ResponsesRequest(Request, Labels):
     client_metadata: Any = None
 
 
+class InputKind(Wire):
+    """What tells an input item's kind."""
+
+    type: str = ""
+    role: str = ""
+
+
 class InputMessage(Wire):
     """An input item that is a message."""
 
@@ -102,6 +109,10 @@ class InputFunctionCallOutput(Wire):
     call_id: str = ""
     output: Any = None
     """Text, or a list of parts."""
+
+
+class InputWebSearchCall(Wire):
+    """An input item that tells of a search the server did; nothing in it counts."""
 
 
 class InputPart(Wire):

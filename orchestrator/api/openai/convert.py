@@ -60,14 +60,15 @@ class InvalidInputType(BadRequest):
 
 
 def to_chat(body: wire.ChatCompletionRequest) -> ChatRequest:
-    """The request of ``/v1/chat/completions``."""
+    """The request of ``/v1/chat/completions``. What Ollama refuses is looked for first, and in its order."""
     if not body.messages:
         raise NoMessages
-    _refuse_unsupported(body)
+    messages = to_messages(body.messages)
     think = to_think(body.reasoning, body.reasoning_effort)
+    _refuse_unsupported(body)
     return ChatRequest(
         model=body.model,
-        messages=to_messages(body.messages),
+        messages=messages,
         tools=body.tools,
         tool_choice=parse_tool_choice(body.tool_choice, parallel=body.parallel_tool_calls is not False),
         options=_chat_options(body),
@@ -83,6 +84,7 @@ def to_chat(body: wire.ChatCompletionRequest) -> ChatRequest:
 
 def to_completion(body: wire.CompletionRequest) -> GenerateRequest:
     """The request of ``/v1/completions``."""
+    options = _completion_options(body)
     if body.best_of is not None and body.best_of > to_choices(body.n):
         raise Unsupported("'best_of' must not be greater than 'n'")
     wanted = body.logprobs or 0
@@ -90,7 +92,7 @@ def to_completion(body: wire.CompletionRequest) -> GenerateRequest:
         model=body.model,
         prompt=body.prompt,
         suffix=body.suffix,
-        options=_completion_options(body),
+        options=options,
         keep_alive=body.keep_alive,
         logprobs=wanted > 0,
         top_logprobs=max(wanted, 0),
@@ -113,16 +115,16 @@ def to_embed(body: wire.EmbeddingRequest) -> EmbedRequest:
 def to_encoding(body: wire.EmbeddingRequest) -> str:
     """The form of the vectors, ``float`` or ``base64`` (case B016), of a request that has an input.
 
-    Raises ``InvalidInput``, ``Unsupported``.
+    Raises ``Unsupported``, ``InvalidInput``.
     """
-    if body.input is None or body.input == []:
-        raise InvalidInput
     wanted = body.encoding_format.lower() or "float"
     if wanted not in ("float", "base64"):
         raise Unsupported(
             f"Invalid value for 'encoding_format' = {body.encoding_format}. "
             "Supported values: ['float', 'base64']."
         )
+    if body.input is None or body.input == []:
+        raise InvalidInput
     return wanted
 
 

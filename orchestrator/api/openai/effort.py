@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.domain.quoting import quoted
 from orchestrator.domain.think import Think
 from orchestrator.errors import BadRequest
 from orchestrator.wire.openai import Reasoning
@@ -24,8 +25,8 @@ class InvalidEffort(BadRequest):
 
     def __init__(self, effort: str) -> None:
         super().__init__(
-            f'invalid reasoning value: "{effort}" (must be "minimal", "low", "medium", "high", "xhigh", '
-            '"ultra", "max", or "none")'
+            f'invalid reasoning value: {quoted(effort)} (must be "minimal", "low", "medium", "high", '
+            '"xhigh", "ultra", "max", or "none")'
         )
 
 

@@ -121,7 +121,10 @@ async def _read(request: web.Request) -> Recording:
 
 
 async def _parts(request: web.Request) -> tuple[dict[str, str], bytes | None]:
-    """The texts of the form by name, and the file, if there is one. Raises ``InvalidForm``."""
+    """The texts of the form by name, and the file, if there is one; of several with one name, the first.
+
+    Raises ``InvalidForm``.
+    """
     if request.content_type != "multipart/form-data":
         raise InvalidForm("request Content-Type isn't multipart/form-data")
     texts: dict[str, str] = {}
@@ -131,10 +134,10 @@ async def _parts(request: web.Request) -> tuple[dict[str, str], bytes | None]:
             if not isinstance(part, BodyPartReader) or not part.name:
                 continue
             content = bytes(await part.read(decode=True))
-            if part.name == "file" and part.filename is not None:
+            if not part.filename:
+                texts.setdefault(part.name, content.decode(errors="replace"))
+            elif part.name == "file" and audio is None:
                 audio = content
-            else:
-                texts[part.name] = content.decode(errors="replace")
     except (ValueError, RuntimeError, web.RequestPayloadError) as error:
         raise InvalidForm(str(error)) from error
     return texts, audio

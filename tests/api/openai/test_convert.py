@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -16,11 +18,12 @@ from orchestrator.api.openai.convert import (
     to_choices,
     to_completion,
     to_embed,
+    to_encoding,
     to_logit_bias,
 )
 from orchestrator.api.openai.errors import Unsupported
 from orchestrator.domain.chunks import ToolCall
-from orchestrator.domain.formats import JsonFormat
+from orchestrator.domain.formats import JsonFormat, SchemaFormat
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tool_choice import InvalidToolChoice, ToolChoice, ToolUse
@@ -116,6 +119,44 @@ def test_results_of_tools_are_named_after_their_calls() -> None:
     )
 
 
+def test_a_result_without_an_id_is_not_named_after_a_call_without_one() -> None:
+    call = {"function": {"name": "f", "arguments": "{}"}}
+    messages = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "content": "1"}]
+    assert chat(messages=messages).messages[1] == Message("tool", "1")
+
+
+BAD_CALL = {"function": {"name": "f", "arguments": "["}}
+BAD_PART = {"role": "user", "content": [{"type": "owl"}]}
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"messages": [], "reasoning_effort": "owl", "functions": [{}]}, "is too short"),
+        ({"messages": [USER, BAD_PART], "reasoning_effort": "owl"}, "invalid message format"),
+        ({"messages": [{**BAD_PART, "tool_calls": [BAD_CALL]}]}, "invalid message format"),
+        ({"messages": [{**USER, "tool_calls": [BAD_CALL]}, BAD_PART]}, "invalid tool call arguments"),
+        ({"messages": [{"content": None}, BAD_PART]}, "invalid message content type: <nil>"),
+        ({"reasoning_effort": "owl", "tool_choice": 5, "functions": [{}]}, "invalid reasoning value"),
+    ],
+)
+def test_of_several_faults_the_first_is_told(members: Any, told: str) -> None:
+    with pytest.raises(BadRequest, match=re.escape(told)):
+        chat(**members)
+
+
+@pytest.mark.parametrize("effort", ["High", " low", 'a"b', "\n"])
+def test_an_unknown_effort_is_told_in_quotes(effort: str) -> None:
+    with pytest.raises(BadRequest, match=re.escape(f"value: {json.dumps(effort)} (must be")):
+        chat(reasoning_effort=effort)
+
+
+@pytest.mark.parametrize("described", [{"name": 5}, {"strict": "yes"}, {"description": ["x"]}])
+def test_how_a_schema_is_described_does_not_matter(described: Any) -> None:
+    wanted = {"type": " JSON_Schema ", "json_schema": {"schema": {"type": "object"}, **described}}
+    assert chat(response_format=wanted).format == SchemaFormat({"type": "object"})
+
+
 def test_integers_in_arguments_stay_exact() -> None:
     call = {"id": "c", "function": {"name": "f", "arguments": '{"n": 123456789012345678901234567890}'}}
     [message] = chat(messages=[{"role": "assistant", "tool_calls": [call]}]).messages
@@ -131,7 +172,22 @@ def test_the_best_of_more_than_is_shown_is_refused() -> None:
     with pytest.raises(Unsupported):
         to_completion(completion(best_of=2))
     with pytest.raises(InvalidStop):
-        to_completion(completion(stop=["a", None]))
+        to_completion(completion(stop=["a", None], best_of=2))
+
+
+def test_the_form_of_vectors_is_looked_at_before_the_input() -> None:
+    def body(**members: Any) -> wire.EmbeddingRequest:
+        return decode({"model": "m", **members}, wire.EmbeddingRequest)
+
+    assert [to_encoding(body(input="", encoding_format=form)) for form in ("", "FLOAT", "Base64")] == [
+        "float",
+        "float",
+        "base64",
+    ]
+    with pytest.raises(BadRequest, match="'encoding_format' = hex"):
+        to_encoding(body(input=[], encoding_format="hex"))
+    with pytest.raises(BadRequest, match="^invalid input$"):
+        to_encoding(body(input=[], encoding_format="float"))
 
 
 @pytest.mark.parametrize(

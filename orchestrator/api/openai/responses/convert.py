@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.api.openai.effort import to_think
-from orchestrator.api.openai.responses.items import to_messages
+from orchestrator.api.openai.responses.conversation import to_messages
 from orchestrator.api.openai.responses.tools import to_tools
 from orchestrator.domain.formats import JsonFormat, OutputFormat, UnknownFormat, parse_format
 from orchestrator.domain.requests import ChatRequest, Message
@@ -20,16 +20,21 @@ _DEFAULTS = {"temperature": 1.0}
 
 
 def to_chat(body: wire.ResponsesRequest, history: Sequence[Message] = ()) -> ChatRequest:
-    """The request; ``history`` is the conversation that ``previous_response_id`` names."""
+    """The request; ``history`` is the conversation that ``previous_response_id`` names.
+
+    What is wrong is told in Ollama's order: the input, the effort, the tools.
+    """
     instructions = (Message("system", body.instructions),) if body.instructions else ()
+    messages = (*instructions, *history, *to_messages(body.input))
+    think = to_think(body.reasoning)
     return ChatRequest(
         model=body.model,
-        messages=(*instructions, *history, *to_messages(body.input)),
+        messages=messages,
         tools=to_tools(body.tools),
         tool_choice=parse_tool_choice(body.tool_choice, parallel=body.parallel_tool_calls is not False),
         options=_options(body),
         keep_alive=body.keep_alive,
-        think=to_think(body.reasoning),
+        think=think,
         format=_format(body.text),
         truncate=body.truncation != "disabled",
         logprobs=LOGPROBS in body.include,

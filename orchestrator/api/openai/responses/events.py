@@ -34,7 +34,6 @@ class ResponseEvents:
         self._finished: list[Item] = []
         self._message: _OpenText | None = None
         self._reasoning: _OpenText | None = None
-        self._calls = 0
         self._had_message = False
 
     def begin(self) -> bytes:
@@ -104,9 +103,9 @@ class ResponseEvents:
                 out.append(self._delta_with_logprobs(self._message, chunk))
             else:
                 out.append(self._message.delta(chunk.content, self._next()))
-        for call in chunk.tool_calls:
+        for number, call in enumerate(chunk.tool_calls):
             out += self._close()
-            out += self._call(call)
+            out += self._call(number, call)
         return out
 
     def _open_reasoning(self) -> list[bytes]:
@@ -154,9 +153,9 @@ class ResponseEvents:
             ]
         return []
 
-    def _call(self, call: ToolCall) -> list[bytes]:
-        id_ = f"fc_{random_number()}_{self._calls}"
-        self._calls += 1
+    def _call(self, number: int, call: ToolCall) -> list[bytes]:
+        """One of the calls that came together, which are numbered from 0."""
+        id_ = f"fc_{random_number()}_{number}"
         place = {"item_id": id_, "output_index": self._index}
         arguments = arguments_text(call.arguments)
         begun = output.call_item(id_, call, begun=True)

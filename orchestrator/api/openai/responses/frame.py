@@ -85,7 +85,7 @@ class ResponseFrame:
             "instructions": body.instructions or None,
             "output": output,
             "error": None,
-            "tools": [_tool_members(tool) for tool in body.tools],
+            "tools": [_tool_members(tool, members=not body.stream) for tool in body.tools],
             "tool_choice": "auto" if body.tool_choice is None else body.tool_choice,
             "truncation": body.truncation or "disabled",
             "parallel_tool_calls": body.parallel_tool_calls is not False,
@@ -123,15 +123,18 @@ def _usage_members(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _tool_members(tool: wire.ResponseTool) -> dict[str, Any]:
-    members: dict[str, Any] = {
+def _tool_members(tool: wire.ResponseTool, *, members: bool) -> dict[str, Any]:
+    """The tool as it was sent; streams leave out the ``members`` of a namespace."""
+    told: dict[str, Any] = {
         "type": tool.type,
         "name": tool.name,
         "description": tool.description,
         "strict": tool.strict,
         "parameters": tool.parameters,
     }
-    return members | ({"tools": [_tool_members(inner) for inner in tool.tools]} if tool.tools else {})
+    if members and tool.tools:
+        told["tools"] = [_tool_members(inner, members=True) for inner in tool.tools]
+    return told
 
 
 def _format_members(settings: wire.TextSettings | None) -> dict[str, Any]:
@@ -148,8 +151,9 @@ def _format_members(settings: wire.TextSettings | None) -> dict[str, Any]:
 
 
 def _reasoning_members(body: wire.ResponsesRequest) -> dict[str, Any] | None:
+    """What was asked for of thoughts; streams say of the other half that it was not."""
     given = body.reasoning
     if given is None or not (given.effort or given.summary):
         return None
-    members = {"effort": given.effort, "summary": given.summary}
-    return {name: value for name, value in members.items() if value}
+    members = {"effort": given.effort or None, "summary": given.summary or None}
+    return members if body.stream else {name: value for name, value in members.items() if value}
