@@ -1,6 +1,6 @@
 """Published models in a form of their own, run by real engines: each says what the stock model says.
 
-The stock engine gets views that are files of their own, our build gets overlays.
+The stock engine gets views that are files of their own, our build gets overlays besides.
 """
 
 from __future__ import annotations
@@ -126,9 +126,8 @@ def sound(*, silent: bool = False) -> bytes:
 
 def media_of(pair: Pair) -> list[tuple[bytes, bytes]]:
     """What the towers of a pair take in, each time with something else that is as large."""
-    keys = pair.projector.metadata if pair.projector else {}
-    pictures = [(picture(), picture(blue=True))] if keys.get("clip.has_vision_encoder") else []
-    sounds = [(sound(), sound(silent=True))] if keys.get("clip.has_audio_encoder") else []
+    pictures = [(picture(), picture(blue=True))] if pair.sees else []
+    sounds = [(sound(), sound(silent=True))] if pair.hears else []
     return pictures + sounds
 
 
@@ -161,6 +160,7 @@ def views(pair: Pair, folder: Path, *, overlays: bool) -> Files:
         model = replace(stored(layout, pair.beside.gguf()), projectors=(model.weights,))
     prepared = asyncio.run(Views(layout, folder / "cache", overlays=overlays).prepared(model))
     files = prepared.files
+    assert bool(prepared.environ) == overlays
     return Files(files.weights, next(iter(files.projectors), None), prepared.environ)
 
 
@@ -182,15 +182,7 @@ def both(
         yield engines[0], engines[1:]
 
 
-def embeds(pair: Pair) -> bool:
-    return pair.text is not None and any(key.endswith(".pooling_type") for key in pair.text.metadata)
-
-
-def guesses(pair: Pair) -> bool:
-    return pair.text is not None and any(".nextn." in name for name in pair.text.tensors)
-
-
-@pytest.mark.parametrize("pair", [pair for pair in PAIRS if not embeds(pair)], ids=lambda pair: pair.id)
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if not pair.embeds], ids=lambda pair: pair.id)
 def test_a_published_model_says_what_the_stock_model_says(
     pair: Pair, info: EngineInfo, tmp_path: Path
 ) -> None:
@@ -203,7 +195,7 @@ def test_a_published_model_says_what_the_stock_model_says(
             assert differs(about, said(stock, another)), "the tower is not looked at"
 
 
-@pytest.mark.parametrize("pair", [pair for pair in PAIRS if embeds(pair)], ids=lambda pair: pair.id)
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair.embeds], ids=lambda pair: pair.id)
 def test_a_published_model_embeds_as_the_stock_model_does(
     pair: Pair, info: EngineInfo, tmp_path: Path
 ) -> None:
@@ -213,7 +205,7 @@ def test_a_published_model_embeds_as_the_stock_model_does(
             assert vector(running) == pytest.approx(expected, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("pair", [pair for pair in PAIRS if guesses(pair)], ids=lambda pair: pair.id)
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair.guesses], ids=lambda pair: pair.id)
 def test_a_published_head_guesses_right(pair: Pair, info: EngineInfo, tmp_path: Path) -> None:
     """The tiny models of this kind are such that a head with the right numbers is always right."""
     drafting = ("--spec-type", "draft-mtp", "--spec-draft-n-max", "3")

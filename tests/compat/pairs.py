@@ -30,6 +30,27 @@ class Pair:
     beside: Model | None = None
     """Weights that are in order, when the published file is the projector to them."""
 
+    @property
+    def embeds(self) -> bool:
+        """Whether it says a vector instead of words."""
+        return self.text is not None and any(key.endswith(".pooling_type") for key in self.text.metadata)
+
+    @property
+    def guesses(self) -> bool:
+        """Whether it has a head that guesses tokens ahead."""
+        return self.text is not None and any(".nextn." in name for name in self.text.tensors)
+
+    @property
+    def sees(self) -> bool:
+        return self._has("clip.has_vision_encoder")
+
+    @property
+    def hears(self) -> bool:
+        return self._has("clip.has_audio_encoder")
+
+    def _has(self, encoder: str) -> bool:
+        return self.projector is not None and self.projector.metadata.get(encoder) is True
+
 
 def pairs() -> Iterator[Pair]:
     """One for each row of the tables; several where a row has several markers or kinds of tensors."""

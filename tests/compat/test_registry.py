@@ -154,13 +154,7 @@ def test_the_table_of_proofs_names_each_pair_and_what_its_engines_are_shown() ->
 
 
 def _asked(pair: Pair) -> str:
-    keys = pair.projector.metadata if pair.projector else {}
-    if pair.text and any(key.endswith(".pooling_type") for key in pair.text.metadata):
+    if pair.embeds:
         return "vector"
-    if pair.text and any(".nextn." in name for name in pair.text.tensors):
-        return "text, guesses"
-    shown = [name for name, key in _SHOWN.items() if keys.get(key)]
-    return ", ".join(["text", *shown])
-
-
-_SHOWN = {"image": "clip.has_vision_encoder", "sound": "clip.has_audio_encoder"}
+    kinds = {"text": True, "image": pair.sees, "sound": pair.hears, "guesses": pair.guesses}
+    return ", ".join(kind for kind, asked in kinds.items() if asked)
