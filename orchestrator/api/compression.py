@@ -31,17 +31,20 @@ def unpacked(body: bytes) -> bytes:
             return bytes(content)
         try:
             size = zstd.get_frame_size(rest)
-            content += _unpacked_frame(rest[:size], MAX_BYTES - len(content))
         except zstd.ZstdError as error:
-            raise Undecompressable(f"invalid input: {error}") from error
+            raise Undecompressable("invalid input: there is no zstd frame, or one is cut off") from error
+        content += _unpacked_frame(rest[:size], MAX_BYTES - len(content))
         rest = rest[size:]
-    raise Undecompressable("invalid input: too many frames")
+    raise Undecompressable("invalid input: there are too many frames")
 
 
 def _unpacked_frame(frame: memoryview, most: int) -> bytes:
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
     decompressor = zstd.ZstdDecompressor(options=options)
-    content = decompressor.decompress(frame, max_length=most + 1)
+    try:
+        content = decompressor.decompress(frame, max_length=most + 1)
+    except zstd.ZstdError as error:
+        raise Undecompressable(f"invalid input: {error}") from error
     if len(content) > most:
         raise Undecompressable("http: request body too large")
     return content
