@@ -55,3 +55,15 @@ def test_an_error_is_a_flat_text(here: Place, path: str) -> None:
     assert answer.status == 404
     assert list(answer.body) == ["error"]
     assert "nobody" in answer.body["error"]
+
+
+@pytest.mark.parametrize("kind", ["native", "rendered"])
+@pytest.mark.parametrize("format", ["yaml", 5, [{}]])
+def test_a_format_that_is_none_matters_only_once_something_is_generated(
+    here: Place, kind: str, format: Json | str | int
+) -> None:
+    model = here.native("native") if kind == "native" else here.model("templated", template=PLAIN)
+    assert here.chat(model, "hi", format=format).status == 500
+    shown = here.chat(model, "hi", format=format, _debug_render_only=True)
+    assert (shown.status, list(shown.last["_debug_info"])) == (200, ["rendered_template"])
+    assert post(here.server, "/api/chat", {"model": model, "format": format}).last["done_reason"] == "load"

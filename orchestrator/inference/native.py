@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.domain.chunks import Batches, Item
-from orchestrator.domain.formats import usable_format
+from orchestrator.domain.formats import OutputFormat, usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tool_choice import ToolChoice
 from orchestrator.errors import EngineRefused
@@ -39,7 +39,7 @@ async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Messa
         options=turn.options,
         tools=request.tool_choice.callable_tools(request.tools),
         think=turn.think,
-        format=None if request.tool_choice.is_forced else usable_format(request.format),
+        format=_constraint(request),
         top_logprobs=wanted_logprobs(request),
         extra={
             **turn.extra,
@@ -50,6 +50,13 @@ async def native_chat(turn: Turn, request: ChatRequest, messages: Sequence[Messa
     attempt = _Chat(turn, NativePrompter(turn.runner, call))
     prepared, warnings = await in_accepted_form(messages, attempt.prepared)
     return replace(prepared, warnings=warnings) if isinstance(prepared, Answer) else prepared
+
+
+def _constraint(request: ChatRequest) -> OutputFormat | None:
+    """The format that holds for the answer; none where a tool is called, or nothing is generated at all."""
+    if request.tool_choice.is_forced or request.debug_render_only:
+        return None
+    return usable_format(request.format)
 
 
 def _forced(choice: ToolChoice) -> Mapping[str, Any]:
