@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.main import main
+from orchestrator.cli.program import main
 from tests.native_server import NativeServer, native_server
 
 
