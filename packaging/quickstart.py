@@ -1,7 +1,7 @@
 """What `make run` does: a daemon of its own, a small real model, one answer.
 
-The store lies in `.run/models` of this checkout and stays, so that a second run starts at once and the
-model can be used further.
+The store lies in `.run/models` of this checkout and stays: the model can be used further, and a second run
+need not copy it again.
 """
 
 from __future__ import annotations

@@ -79,19 +79,29 @@ def _list() -> int:
     found = list(engines(environ))
     if used is not None and Config.from_environ(environ).llama_server and used not in found:
         found.insert(0, used)
-    rows = _rows(found, used, BuildCache.of(environ).builds())
+    rows = _rows(found, used, BuildCache.of(environ).builds(), environ)
     print(block([("USED", "KIND", "BUILD", "COMMAND"), *rows], limit=_WIDEST), end="")
     return 0
 
 
-def _rows(found: Sequence[EngineInfo], used: EngineInfo | None, builds: Sequence[Build]) -> Iterator[Row]:
+def _rows(
+    found: Sequence[EngineInfo], used: EngineInfo | None, builds: Sequence[Build], environ: Mapping[str, str]
+) -> Iterator[Row]:
     """A row for each engine, and for each build that no engine comes from any more."""
     names = {build.library: f"{build.facts.tag} {build.facts.preset}" for build in builds}
     for engine in found:
         name = names.pop(engine.library_dir, "") if engine.library_dir else ""
-        yield "*" if engine == used else "", engine.kind.value, name, " ".join(engine.argv_prefix)
+        command = " ".join(engine.argv_prefix)
+        yield "*" if engine == used else "", engine.kind.value, name or _version(engine, environ), command
     for library, name in names.items():
         yield "", "old build", name, str(library)
+
+
+def _version(engine: EngineInfo, environ: Mapping[str, str]) -> str:
+    """What an engine that is no build of ours says of itself, without its commit."""
+    from orchestrator.doctor.examination import version_of
+
+    return version_of(engine, environ).partition(" (")[0]
 
 
 def _doctor() -> int:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+import xllamacpp
 
 from orchestrator.llama_cpp.cache import BuildCache, BuildFacts
 from orchestrator.llama_cpp.project import find_project
@@ -48,17 +49,27 @@ def test_engines_are_listed_with_the_one_in_use(orch: Orch) -> None:
     old = build("b1-cpu-2", recipe="old")
     first, second, third = rows(orch("engine", "list").out)
     assert first == ["*", "native", "b1", "cpu", str(library / "llama-server")]
-    assert second[0] == "embedded"
+    assert second[:3] == ["embedded", "xllamacpp", xllamacpp.__version__]
     assert third == ["old", "build", "b1", "cpu", str(old)]
 
 
-def test_an_engine_that_is_named_is_listed_first(
-    orch: Orch, monkeypatch: pytest.MonkeyPatch, alone: Path
+@pytest.mark.parametrize(
+    ("script", "version"),
+    [
+        (SCRIPT, ["9"]),
+        ("#!/bin/sh\necho 'version: 11434 (cafe)' >&2\n", ["11434"]),
+        ("#!/bin/sh\nexit 1\n", []),
+        ("", []),
+    ],
+)
+def test_an_engine_that_is_named_is_listed_first_with_what_it_says_it_is(
+    orch: Orch, monkeypatch: pytest.MonkeyPatch, alone: Path, script: str, version: list[str]
 ) -> None:
     mine = alone / "mine"
-    mine.write_text(SCRIPT)
+    mine.write_text(script)
+    mine.chmod(0o755)
     monkeypatch.setenv("ORCH_LLAMA_SERVER", str(mine))
-    assert rows(orch("engine", "list").out)[0] == ["*", "native", str(mine)]
+    assert rows(orch("engine", "list").out)[0] == ["*", "native", *version, str(mine)]
 
 
 def test_an_examination_that_fails_is_a_status(orch: Orch) -> None:
