@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import OrchestratorError, reason_of
 
 _REFERENCE = re.compile(
@@ -19,6 +20,19 @@ _REFERENCE = re.compile(
 )
 _ESCAPED = re.compile(r"\\([ ()\[\]{}$&;'\\*?~])")
 _LARGEST_BYTES = 100 * 1024 * 1024
+_SNIFFED_BYTES = 512
+_OTHERS = {
+    b"GIF8": "image/gif",
+    b"BM": "image/bmp",
+    b"\0\0\1\0": "image/x-icon",
+    b"%PDF-": "application/pdf",
+    b"PK\3\4": "application/zip",
+    b"\x1f\x8b\x08": "application/x-gzip",
+    b"OggS\0": "application/ogg",
+    b"ID3": "audio/mpeg",
+    b"\x1aE\xdf\xa3": "video/webm",
+}
+_NOT_IN_TEXT = re.compile(rb"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 class UnusableFile(OrchestratorError):
@@ -43,18 +57,19 @@ def references(prompt: str) -> list[str]:
 def take_files(prompt: str) -> tuple[str, list[str]]:
     """The prompt without the files it names, and their contents in base64; says what was taken.
 
-    A path that leads nowhere stays in the prompt as text. Raises ``UnusableFile``, having said so.
+    Blanks around the prompt go, too. A path that leads nowhere stays in it as text. Raises ``UnusableFile``,
+    having said so.
     """
     try:
         found = list(_attachments(prompt))
     except UnusableFile as error:
-        print(f'Couldn\'t process file: "{error}"', file=sys.stderr)
+        print(f"Couldn't process file: {quoted(str(error))}", file=sys.stderr)
         raise
     for attachment in found:
         print(f"Added {attachment.kind} '{attachment.path}'", file=sys.stderr)
         for form in (f"'{attachment.path}'", f"'{attachment.typed}'", attachment.typed):
             prompt = prompt.replace(form, "")
-    return (prompt.strip() if found else prompt), [attachment.data for attachment in found]
+    return prompt.strip(), [attachment.data for attachment in found]
 
 
 def _attachments(prompt: str) -> Iterator[Attachment]:
@@ -86,5 +101,13 @@ def _kind(content: bytes) -> str:
             return "image"
         case b"RIFF", b"WAVE":
             return "audio"
-    kind = "text/plain" if content.isascii() else "application/octet-stream"
-    raise UnusableFile(f"invalid file type: {kind}")
+    raise UnusableFile(f"invalid file type: {_media_type(content)}")
+
+
+def _media_type(content: bytes) -> str:
+    """What a file that is none of ours is, by its first bytes, for the error."""
+    for magic, media_type in _OTHERS.items():
+        if content.startswith(magic):
+            return media_type
+    is_text = not _NOT_IN_TEXT.search(content[:_SNIFFED_BYTES])
+    return "text/plain; charset=utf-8" if is_text else "application/octet-stream"

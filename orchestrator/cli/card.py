@@ -101,12 +101,12 @@ def _beginning(text: str) -> list[Row]:
 
 
 def _value(value: Any) -> str:
-    return _array(value) if isinstance(value, list) else _scalar(value)
+    return _array(value) if isinstance(value, list) else scalar(value)
 
 
 def _array(items: Sequence[Any]) -> str:
     """As many items as fit a narrow column, and how many more there are."""
-    texts = [_scalar(item, exponent_from=21) for item in items]
+    texts = [scalar(item, exponent_from=21) for item in items]
     width = 1
     shown = 0
     for text in texts:
@@ -118,7 +118,7 @@ def _array(items: Sequence[Any]) -> str:
     return f"[{' '.join(texts[:shown])}{more}]"
 
 
-def _scalar(value: Any, *, exponent_from: int = 6) -> str:
+def scalar(value: Any, *, exponent_from: int = 6) -> str:
     """A value as Go prints it: all numbers are floating-point ones."""
     match value:
         case bool():

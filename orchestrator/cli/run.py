@@ -20,6 +20,7 @@ from orchestrator.client.native import NativeClient
 from orchestrator.client.wire import GenerateChunk, ModelCard
 from orchestrator.domain.durations import format_duration, parse_duration
 from orchestrator.domain.json_value import parse_json
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import BadRequest
 
 _THINK_LEVELS = ("high", "medium", "low", "max")
@@ -43,7 +44,6 @@ def run(
         settings = Settings(
             model,
             think=_think(think),
-            format=_format(format),
             keep_alive=_keep_alive(keepalive),
             word_wrap=not nowordwrap,
             verbose=verbose,
@@ -54,7 +54,9 @@ def run(
         refuse_image_models(settings.card)
         if settings.can("embedding"):
             _print_vector(native, settings, prompt, truncate=truncate, dimensions=dimensions)
-        elif is_conversation:
+            return
+        settings.format = _format(format)
+        if is_conversation:
             from orchestrator.cli.session import converse
 
             converse(native, settings)
@@ -74,7 +76,7 @@ def _think(text: str | None) -> bool | str | None:
             return text
         case _:
             raise UsageError(
-                f'invalid value for --think: "{text}" (must be true, false, high, medium, low, or max)'
+                f"invalid value for --think: {quoted(text)} (must be true, false, high, medium, low, or max)"
             )
 
 
@@ -144,6 +146,6 @@ def _answer(native: NativeClient, settings: Settings, prompt: str) -> None:
         except KeyboardInterrupt:
             answer.end()
             return
-        answer.end("\n\n" if prompt else "")
-    if settings.verbose and prompt:
+        answer.end("\n\n" if text else "")
+    if settings.verbose and text:
         print_metrics(last)

@@ -115,7 +115,7 @@ class Session:
             self._receive()
         except ApiError as error:
             self.messages.pop()
-            self._tell(error)
+            self.tell(error)
 
     def _receive(self) -> None:
         """Show the answer and remember it. Interrupted, it is forgotten."""
@@ -149,7 +149,8 @@ class Session:
             begun=display.close if display else lambda: None,
         )
 
-    def _tell(self, error: ApiError) -> None:
+    def tell(self, error: ApiError) -> None:
+        """Say what the server has against a setting. Raises an error that ends the session."""
         text = str(error)
         if any(words in text for words in _GO_ON):
             print(f"error: {text}")

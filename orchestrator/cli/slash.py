@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli import card, session_help
 from orchestrator.cli.listing import print_models
-from orchestrator.cli.settings import refuse_image_models
+from orchestrator.cli.settings import Settings, refuse_image_models
 from orchestrator.client.errors import ApiError
+from orchestrator.domain.names import DEFAULT_PARTS, NameParts
 from orchestrator.domain.options import format_parameters
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import OrchestratorError
 
 if TYPE_CHECKING:
@@ -60,7 +62,10 @@ def _load(session: Session, line: str) -> None:
     session.settings = replace(session.settings, model=name, card=found)
     session.system = ""
     session.forget()
-    session.load()
+    try:
+        session.load()
+    except ApiError as error:
+        session.tell(error)
 
 
 def _save(session: Session, line: str) -> None:
@@ -68,10 +73,9 @@ def _save(session: Session, line: str) -> None:
         print("Usage:\n  /save <modelname>")
         return
     settings = session.settings
-    parent = (settings.card.get("details") or {}).get("parent_model")
     request = {
         "model": name,
-        "from": parent or settings.model,
+        "from": _parent(settings) or settings.model,
         "system": session.system,
         "parameters": settings.parameters,
         "messages": [*(settings.card.get("messages") or ()), *session.messages],
@@ -86,6 +90,12 @@ def _save(session: Session, line: str) -> None:
             print(f"error: could not save '{name}': {error}")
     else:
         print(f"Created new model '{name}'")
+
+
+def _parent(settings: Settings) -> str:
+    """The model that the current one was made from; empty if it was made from files."""
+    parent = (settings.card.get("details") or {}).get("parent_model", "")
+    return "" if NameParts.split(parent).merge(DEFAULT_PARTS).invalid_part else parent
 
 
 def _clear(session: Session, line: str) -> None:
@@ -158,7 +168,7 @@ def _set_parameter(session: Session, name: str, values: list[str]) -> None:
     try:
         session.settings.parameters |= format_parameters({name: values})
     except OrchestratorError as error:
-        print(f'Couldn\'t set parameter: "{error}"')
+        print(f"Couldn't set parameter: {quoted(str(error))}")
     else:
         print(f"Set parameter '{name}' to '{', '.join(values)}'")
 
@@ -180,7 +190,7 @@ def _show(session: Session, line: str) -> None:
         case ["license", *_]:
             print(found.get("license") or "No license was specified for this model.")
         case ["modelfile", *_]:
-            print(found.get("modelfile", ""))
+            print(_modelfile(session))
         case ["parameters", *_]:
             _show_parameters(session)
         case ["system", *_]:
@@ -190,6 +200,13 @@ def _show(session: Session, line: str) -> None:
             print(found.get("template") or "No prompt template was specified for this model.")
         case [word, *_]:
             _complain(f"/show {word}")
+
+
+def _modelfile(session: Session) -> str:
+    """The Modelfile of the model, with what was set here."""
+    settings = session.settings
+    found = session.native.show(settings.model, system=session.system, options=settings.parameters)
+    return found.get("modelfile", "")
 
 
 def _show_parameters(session: Session) -> None:
@@ -212,7 +229,7 @@ def _shown(value: object) -> str:
         case bool():
             return str(value).lower()
         case float():
-            return f"{value:.7g}"
+            return card.scalar(value)
         case _:
             return str(value)
 

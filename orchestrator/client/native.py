@@ -83,9 +83,24 @@ class NativeClient:
         """The models in memory, in the server's order."""
         return cast(list[RunningModel], self._list("/api/ps"))
 
-    def show(self, model: str, *, verbose: bool = False) -> ModelCard:
-        """Everything about one model; ``verbose`` adds vocabularies and tensors."""
-        return cast(ModelCard, self._call("POST", "/api/show", {"model": model, "verbose": verbose}))
+    def show(
+        self,
+        model: str,
+        *,
+        verbose: bool = False,
+        system: str = "",
+        options: Mapping[str, Any] | None = None,
+    ) -> ModelCard:
+        """Everything about one model; ``verbose`` adds vocabularies and tensors.
+
+        ``system`` and ``options`` stand for the model's own in its Modelfile.
+        """
+        request = {"model": model, "verbose": verbose}
+        more = {"system": system, "options": options}
+        return cast(
+            ModelCard,
+            self._call("POST", "/api/show", request | {key: value for key, value in more.items() if value}),
+        )
 
     def copy(self, source: str, destination: str) -> None:
         """Give a model a second name."""

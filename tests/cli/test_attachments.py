@@ -51,15 +51,28 @@ def test_quotes_go_with_the_path(tmp_path: Path, form: str) -> None:
 
 
 def test_a_path_that_leads_nowhere_stays_text(tmp_path: Path) -> None:
-    prompt = f" {tmp_path}/none.png "
-    assert take_files(prompt) == (prompt, [])
+    prompt = f"{tmp_path}/none.png"
+    assert take_files(f" {prompt}\n") == (prompt, [])
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.png").write_text("no picture")
-    with pytest.raises(UnusableFile, match="^invalid file type: text/plain$"):
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"no picture", "text/plain; charset=utf-8"),
+        ("kein Bild: ä".encode(), "text/plain; charset=utf-8"),
+        (b"GIF89a" + bytes(8), "image/gif"),
+        (b"%PDF-1.7", "application/pdf"),
+        (b"\x00\x01", "application/octet-stream"),
+        (b"RIFF\0\0\0\0WAVX", "application/octet-stream"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, kind: str
+) -> None:
+    (tmp_path / "a.png").write_bytes(content)
+    with pytest.raises(UnusableFile, match=f"^invalid file type: {kind}$"):
         take_files(f"{tmp_path}/a.png")
-    assert capsys.readouterr().err == 'Couldn\'t process file: "invalid file type: text/plain"\n'
+    assert capsys.readouterr().err == f'Couldn\'t process file: "invalid file type: {kind}"\n'
 
 
 def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:

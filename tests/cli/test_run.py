@@ -85,7 +85,6 @@ def test_flags_go_into_the_request(
             'invalid value for --think: "HIGH" (must be true, false, high, medium, low, or max)',
         ),
         ("--keepalive=10", 'time: missing unit in duration "10"'),
-        ("--format=yaml", "invalid value for --format: neither json nor a JSON schema"),
     ],
 )
 def test_wrong_values_are_told_before_the_model_is_asked_for(
@@ -95,6 +94,22 @@ def test_wrong_values_are_told_before_the_model_is_asked_for(
     assert printed.status == 1
     assert printed.err.startswith(f"Error: {complaint}")
     assert not server.asked("POST /api/show")
+
+
+def test_a_wrong_format_is_told_after_what_is_wrong_with_the_model(orch: Orch, server: NativeServer) -> None:
+    server.says("POST /api/show", {"error": "invalid model name"}, status=400)
+    assert orch("run", "a b", "--format=yaml", "hi").err == "Error: invalid model name\n"
+    assert "missing unit" in orch("run", "m", "--format=yaml", "--keepalive=10", "hi").err
+    server.says("POST /api/show", {"capabilities": ["completion"]})
+    told = orch("run", "m", "--format=yaml", "hi").err
+    assert told.startswith("Error: invalid value for --format: neither json nor a JSON schema")
+    assert not server.asked("POST /api/generate")
+
+
+def test_vectors_have_no_format(orch: Orch, server: NativeServer) -> None:
+    server.says("POST /api/show", {"capabilities": ["embedding"]})
+    server.says("POST /api/embed", {"embeddings": [[1, 2]]})
+    assert orch("run", "m", "--format=yaml", "hi").out == "[1,2]\n"
 
 
 def test_thinking_is_set_apart(orch: Orch, server: NativeServer) -> None:

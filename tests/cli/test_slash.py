@@ -42,12 +42,12 @@ CARD = {
         ("/set parameter stop one two", "Set parameter 'stop' to 'one, two'\n"),
         ("/set parameter seed 1.5", 'Couldn\'t set parameter: "invalid int value [1.5]"\n'),
         ("/set parameter nosuch 1", "Couldn't set parameter: \"unknown parameter 'nosuch'\"\n"),
+        ('/set parameter seed "1"', "Couldn't set parameter: " r'"invalid int value [\"1\"]"' "\n"),
         ("/clear", "Cleared session context\n"),
         ("/load", "Usage:\n  /load <modelname>\n"),
         ("/load a b", "Usage:\n  /load <modelname>\n"),
         ("/save", "Usage:\n  /save <modelname>\n"),
         ("/show license", "Terms\n"),
-        ("/show modelfile", "FROM x\n"),
         ("/show system", "Be brief.\n\n"),
         ("/show template", "{{ .Prompt }}\n"),
         ("/show parameters", "Model defined parameters:\n  seed    1\n  top_k   5\n\n"),
@@ -100,13 +100,14 @@ def test_help_goes_to_the_other_stream(talk: Any, line: str, beginning: str) -> 
 
 
 def test_user_defined_parameters_are_shown_and_sent(talk: Any, server: NativeServer) -> None:
-    lines = ("temperature 0.25", "stop one two", "use_mmap true", "num_ctx 1024")
+    lines = ("temperature 0.25", "stop one two", "use_mmap true", "num_ctx 1024", "top_p 0.12345678")
     out, _ = talk(*(f"/set parameter {line}" for line in lines), "/show parameters", "hi")
     assert (
         "User defined parameters:\n"
         "  num_ctx                        1024\n"
         "  stop                           [one two]\n"
         "  temperature                    0.25\n"
+        "  top_p                          0.12345678\n"
         "  use_mmap                       true\n\n"
     ) in out
     assert server.asked("POST /api/chat")[0]["options"] == {
@@ -114,6 +115,7 @@ def test_user_defined_parameters_are_shown_and_sent(talk: Any, server: NativeSer
         "stop": ["one", "two"],
         "use_mmap": True,
         "num_ctx": 1024,
+        "top_p": 0.12345678,
     }
 
 
@@ -221,6 +223,32 @@ def test_a_session_that_cannot_be_saved_goes_on(talk: Any, server: NativeServer)
     server.says("POST /api/create", {"error": "write x: no space left on device"})
     out, _ = talk("/save mine", "/clear")
     assert out == "error: could not save 'mine': write x: no space left on device\nCleared session context\n"
+
+
+@pytest.mark.parametrize("parent", ["", "a b", "/models/blobs/sha256-0", "sub/dir/of/files/m.gguf"])
+def test_a_model_made_of_files_is_its_own_parent(talk: Any, server: NativeServer, parent: str) -> None:
+    server.says("POST /api/create", {"status": "success"})
+    talk("/save mine", card={"details": {"parent_model": parent}})
+    assert server.asked("POST /api/create") == [{"model": "mine", "from": "m"}]
+
+
+def test_the_modelfile_is_shown_with_what_was_set(talk: Any, server: NativeServer) -> None:
+    server.says("POST /api/show", {"modelfile": "FROM x"})
+    out, _ = talk("/show modelfile", "/set system One", "/set parameter top_k 5", "/show modelfile")
+    assert out.startswith("FROM x\nSet system message.\n")
+    assert server.asked("POST /api/show") == [
+        {"model": "m", "verbose": False},
+        {"model": "m", "verbose": False, "system": "One", "options": {"top_k": 5}},
+    ]
+
+
+def test_a_setting_that_another_model_lacks_does_not_end_the_session(talk: Any, server: NativeServer) -> None:
+    server.says("POST /api/show", CARD)
+    server.says("POST /api/generate", {"error": '"other" does not support thinking'}, status=400)
+    out, _ = talk("/set think", "/load other", "/clear")
+    assert out.endswith(
+        'error: 400 Bad Request: "other" does not support thinking\nCleared session context\n'
+    )
 
 
 def test_models_can_be_listed(talk: Any, server: NativeServer) -> None:
