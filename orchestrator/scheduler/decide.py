@@ -38,6 +38,7 @@ from orchestrator.scheduler.events import (
 )
 from orchestrator.scheduler.eviction import next_victim
 from orchestrator.scheduler.ladder import next_try
+from orchestrator.scheduler.recovery import INTERVAL_NS, departure, is_awaited
 from orchestrator.scheduler.reuse import same_wish, shares_start
 from orchestrator.scheduler.step import Step
 from orchestrator.scheduler.world import Loading, Ready, Request, Stopping, World
@@ -62,6 +63,8 @@ def decide(world: World, event: Event) -> tuple[World, tuple[Effect, ...]]:
             if step.gpus is None:
                 step.gpus = len(event.devices)
             step.most_bytes = most_bytes(step.settings, event)
+            step.measure_at = None
+            step.departures = [left for left in step.departures if is_awaited(left, event.devices, step.now)]
         case Loaded():
             _loaded(step, event)
         case LoadFailed():
@@ -71,8 +74,7 @@ def decide(world: World, event: Event) -> tuple[World, tuple[Effect, ...]]:
         case Exited():
             _exited(step, event)
         case Stopped():
-            if isinstance(step.runner(event.key, event.serial), Stopping):
-                del step.runners[event.key]
+            _stopped(step, event)
         case UnloadAsked():
             _unload_asked(step, event.key)
         case Ticked():
@@ -193,6 +195,14 @@ def _exited(step: Step, event: Exited) -> None:
         del step.runners[event.key]
 
 
+def _stopped(step: Step, event: Stopped) -> None:
+    runner = step.runner(event.key, event.serial)
+    if isinstance(runner, Stopping):
+        del step.runners[event.key]
+        left = departure(runner, step.ready(), step.now)
+        step.departures += [left] if left else []
+
+
 def _unload_asked(step: Step, key: str) -> None:
     runner = step.runners.get(key)
     if isinstance(runner, Ready | Loading):
@@ -282,6 +292,9 @@ def _place_found(step: Step, request: Request, figures: Measured | None) -> bool
         return False
     if figures is None:
         step.measure(request)
+        return False
+    if step.departures and request.spec.options.num_gpu != 0:
+        step.measure_at = step.now + INTERVAL_NS
         return False
     match plan_load(request.spec, step.settings, figures, step.ready()):
         case NeedsRoom():

@@ -43,6 +43,8 @@ class Step:
         self.gpus = world.gpus
         self.most_bytes = world.most_bytes
         self.measuring = world.measuring
+        self.departures = list(world.departures)
+        self.measure_at = world.measure_at
         self.closed = world.closed
         self._serial = world.serial
         self._effects: list[Effect] = []
@@ -59,6 +61,8 @@ class Step:
             gpus=self.gpus,
             most_bytes=self.most_bytes,
             measuring=self.measuring,
+            departures=tuple(self.departures),
+            measure_at=self.measure_at,
             serial=self._serial,
             closed=self.closed,
         )
@@ -138,7 +142,12 @@ class Step:
     def stop(self, runner: Ready, reason: Reason) -> None:
         """End a runner that nobody uses."""
         stopping = Stopping(
-            key=runner.key, serial=runner.serial, spec=runner.spec, memory=runner.memory, reason=reason
+            key=runner.key,
+            serial=runner.serial,
+            spec=runner.spec,
+            reason=reason,
+            memory=runner.memory,
+            devices=runner.order.devices,
         )
         self.runners[runner.key] = stopping
         self.end(stopping)

@@ -16,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.domain.devices import Device
 from orchestrator.domain.durations import MAX_NS
 from orchestrator.domain.loads import LoadSpec
 from orchestrator.runners.base import LoadOrder, MemoryUse
 from orchestrator.scheduler.effects import Reason
+from orchestrator.scheduler.placement import DeviceKey
 from orchestrator.scheduler.reuse import shares_start, suits
 from orchestrator.scheduler.settings import SchedulerSettings
 
@@ -135,6 +137,19 @@ class Stopping:
     spec: LoadSpec
     reason: Reason
     memory: MemoryUse = MemoryUse()
+    devices: tuple[Device, ...] = ()
+    """Where its memory is, and what was free there before it was loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A runner that has left a GPU, which may not have its memory back yet."""
+
+    devices: frozenset[DeviceKey]
+    enough_bytes: int
+    """What is free on them together when it has most of it back."""
+    until: int
+    """Nobody waits for it any longer."""
 
 
 RunnerRecord = Loading | Ready | Stopping
@@ -171,6 +186,10 @@ class World:
     most_bytes: int | None = None
     """Memory for models if all of it were free, as last measured; ``None`` where that is no bound."""
     measuring: bool = False
+    departures: tuple[Departure, ...] = ()
+    """Memory that is still to come back."""
+    measure_at: int | None = None
+    """When to look at the devices again, because of the ``departures``."""
     serial: int = 0
     """Of the latest start."""
     closed: bool = False
@@ -183,7 +202,8 @@ def next_deadline(world: World, now: int) -> int | None:
     """
     expiries = (runner.expires_at() for runner in world.runners.values() if isinstance(runner, Ready))
     retries = (world.failures[key].retry_at for key in _held_back(world))
-    return min((time for time in (*expiries, *retries) if time is not None and time > now), default=None)
+    times = (*expiries, *retries, world.measure_at)
+    return min((time for time in times if time is not None and time > now), default=None)
 
 
 def _held_back(world: World) -> set[str]:
