@@ -42,6 +42,14 @@ def loads(raw: bytes) -> Any:
     return _first_value(raw) if _has_rounded_number(value) else value
 
 
+def loads_all(text: str) -> Any:
+    """The JSON value that all of ``text`` is, by the same rules. Raises ``MalformedJson``."""
+    value, end = _value_at_start(text)
+    if not _BLANKS.fullmatch(text, end):
+        raise MalformedJson(f"invalid JSON: something follows the value, at character {end}")
+    return value
+
+
 def dumps(value: Any) -> bytes:
     """``value`` as compact JSON; ``numpy`` arrays become lists."""
     try:
@@ -68,16 +76,21 @@ def _has_rounded_number(value: Any) -> bool:
 
 
 def _first_value(raw: bytes) -> Any:
-    text = raw.decode("utf-8", errors="replace")
+    value, _ = _value_at_start(raw.decode("utf-8", errors="replace"))
+    return value
+
+
+def _value_at_start(text: str) -> tuple[Any, int]:
+    """The first value, and where it ends."""
     blanks = _BLANKS.match(text)
     start = blanks.end() if blanks else 0
     try:
-        value, _ = _DECODER.raw_decode(text, start)
+        value, end = _DECODER.raw_decode(text, start)
     except ValueError as error:
         raise MalformedJson(f"invalid JSON: {error}") from error
     except RecursionError as error:
         raise MalformedJson("invalid JSON: nested too deeply") from error
-    return _mapped(value, _without_surrogates) if "\\u" in text else value
+    return (_mapped(value, _without_surrogates) if "\\u" in text else value), end
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

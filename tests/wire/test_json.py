@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.wire.json import MalformedJson, dumps, loads
+from orchestrator.wire.json import MalformedJson, dumps, loads, loads_all
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -27,6 +27,13 @@ def test_what_is_written_reads_the_same(value: Any) -> None:
 @given(JSON)
 def test_what_others_write_is_read(value: Any) -> None:
     assert loads(json.dumps(value, indent=1).encode()) == value
+    assert loads_all(f" {json.dumps(value, indent=1)}\n") == value
+
+
+@pytest.mark.parametrize("text", ["", " ", "{", "{}x", "1 2", "[1e400]", "NaN", "\ufeff{}", "[" * 100_000])
+def test_a_text_that_is_not_json_as_a_whole_is_refused(text: str) -> None:
+    with pytest.raises(MalformedJson):
+        loads_all(text)
 
 
 @pytest.mark.parametrize(

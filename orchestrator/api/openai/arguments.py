@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-from orchestrator.domain.json_value import parse_json
-from orchestrator.wire.json import dumps
+from orchestrator.wire.json import MalformedJson, dumps, loads_all
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
@@ -14,7 +13,10 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
     The whole text counts, unlike in a body of a request; integers stay exact, keys keep their order.
     """
-    value = parse_json(text, parse_constant=_refuse)
+    try:
+        value = loads_all(text)
+    except MalformedJson as error:
+        raise ValueError(str(error)) from error
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -25,7 +27,3 @@ def parse_arguments(text: str) -> dict[str, Any]:
 def arguments_text(arguments: Mapping[str, Any]) -> str:
     """``arguments`` as they are written."""
     return dumps(arguments).decode()
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number")

@@ -163,6 +163,21 @@ def test_integers_in_arguments_stay_exact() -> None:
     assert message.tool_calls[0].arguments == {"n": 123456789012345678901234567890}
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("null", {}),
+        (' {"a": 1}\n', {"a": 1}),
+        ('{"a": 1, "a": 2}', {"a": 2}),
+        ('{"\\udc00": "\\ud800x\\ud83d\\ude42"}', {"\ufffd": "\ufffdx\N{SLIGHTLY SMILING FACE}"}),
+    ],
+)
+def test_arguments_are_read_as_bodies_are(text: str, arguments: Any) -> None:
+    call = {"id": "c", "function": {"name": "f", "arguments": text}}
+    [message] = chat(messages=[{"role": "assistant", "tool_calls": [call]}]).messages
+    assert message.tool_calls[0].arguments == arguments
+
+
 def completion(**members: Any) -> wire.CompletionRequest:
     return decode({"model": "m", "prompt": "x", **members}, wire.CompletionRequest)
 
@@ -209,7 +224,27 @@ def test_anything_else_is_not_embedded(given: Any) -> None:
         to_embed(decode({"model": "m", "input": given}, wire.EmbeddingRequest))
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" + "9" * 5000 + "]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            " ",
+            "x",
+            "[]",
+            "5",
+            '"{}"',
+            "{",
+            "{} {}",
+            "{}x",
+            '{"a":NaN}',
+            '{"a":-Infinity}',
+            '{"a":1e999}',
+        ),
+        *("[" * 100_000, '{"a":' * 100_000, '{"a":' + "9" * 5000 + "}"),
+    ],
+    ids=lambda text: text[:9],
+)
 def test_arguments_that_nobody_can_read_are_refused(text: str) -> None:
     call = {"id": "x", "function": {"name": "f", "arguments": text}}
     with pytest.raises(BadRequest, match="invalid tool call arguments"):
