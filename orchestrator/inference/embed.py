@@ -75,7 +75,7 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
     model, spec = await _reader(inference, request)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         load_duration_ns = time.perf_counter_ns() - started_ns
-        reader = _TextReader(
+        reader = TextReader(
             lease.runner,
             model.files.facts,
             num_ctx=window(spec, lease.spec),
@@ -133,7 +133,7 @@ async def _reader(inference: Inference, request: EmbedRequest) -> tuple[Model, L
     return model, inference.spec_of_reader(model, request.options)
 
 
-class _TextReader:
+class TextReader:
     """Reads texts with one runner, each cut to what the model can take."""
 
     def __init__(
@@ -146,7 +146,11 @@ class _TextReader:
         self._truncate = truncate
 
     async def read(self, given: str | tuple[int, ...]) -> tuple[Embedding, bool]:
-        """The vector of a text, or of the text of token ids, and whether only a part of it was read."""
+        """The vector of a text, or of the text of token ids, and whether only a part of it was read.
+
+        What the engine refuses is tried once more with as much as one batch holds. Raises
+        ``NothingLeftOfInput``, ``InputTooLong``, ``InputCannotBeCut``, ``EngineRefused``, ``RunnerFailed``.
+        """
         text = given if isinstance(given, str) else await self._runner.detokenize(given)
         tokens = await self._runner.tokenize(text)
         limit = self._limit(tokens)
@@ -161,7 +165,7 @@ class _TextReader:
             if error.status != 400 or isinstance(error, UnreadableAnswer) or not self._truncate:
                 raise
         shorter = min(limit, self._num_batch)
-        if shorter >= len(tokens):
+        if shorter >= min(len(tokens), limit):
             raise InputCannotBeCut
         return await self._runner.embed(await self._runner.detokenize(tokens[:shorter])), True
 
@@ -175,7 +179,7 @@ class _TextReader:
         return limit
 
 
-async def _all(reader: _TextReader, texts: Sequence[str | tuple[int, ...]]) -> list[tuple[Embedding, bool]]:
+async def _all(reader: TextReader, texts: Sequence[str | tuple[int, ...]]) -> list[tuple[Embedding, bool]]:
     """All texts at once; the runner lets as many through as it has slots. The first failure ends all."""
     try:
         async with asyncio.TaskGroup() as group:
