@@ -43,15 +43,13 @@ class FetchedManifest:
 
 
 async def fetch_manifest(client: RegistryClient, patience: Patience) -> FetchedManifest:
-    """Raises ``ManifestNotPulled``, ``UnsupportedModel``."""
+    """Raises ``ManifestNotPulled``; for one that lists what cannot be ``BadAnswer``, ``UnsupportedModel``."""
     try:
         content = await _content(client, patience)
         manifest = _parsed(content)
-        return FetchedManifest(content, manifest, _blobs(client.name, manifest))
-    except UnsupportedModel:
-        raise
     except RegistryError as error:
         raise ManifestNotPulled(error) from error
+    return FetchedManifest(content, manifest, _blobs(client.name, manifest))
 
 
 async def _content(client: RegistryClient, patience: Patience) -> bytes:

@@ -276,8 +276,6 @@ async def test_a_burst_of_errors_before_the_manifest_is_survived(hostile: Regist
         (answers(200, b"[]"), "invalid character '['"),
         (answers(200, b"{}"), "lists nothing"),
         (answers(200, b'{"layers":5}'), "invalid manifest"),
-        (answers(200, b'{"layers":[{"digest":""}]}'), "ns/m: digest is empty"),
-        (answers(200, b'{"layers":[{"digest":"sha256:../../x"}]}'), "invalid digest format"),
         (endless, "longer than"),
         (answers(404), "file does not exist"),
         (answers(403, b"no"), "403: no"),
@@ -294,6 +292,26 @@ async def test_manifests_that_are_none_are_told(
     error = await refused(pulls, name, ManifestNotPulled)
     assert str(error).startswith("pull model manifest: ")
     assert text in str(error)
+    assert not hostile.asked("blob")
+
+
+@pytest.mark.parametrize(
+    ("layer", "text"),
+    [
+        ({"digest": ""}, "ns/m: digest is empty"),
+        ({"digest": "sha256:../../x"}, "invalid digest format: 'sha256:../../x'"),
+        (
+            {"digest": "sha256:" + "0" * 64, "size": -1},
+            f"invalid manifest: sha256:{'0' * 64} has a size of -1 bytes",
+        ),
+    ],
+)
+async def test_a_manifest_that_lists_what_cannot_be_is_told(
+    hostile: Registry, pulls: Pulls, layer: dict[str, object], text: str
+) -> None:
+    name = hostile.add("ns/m", SMALL)
+    hostile.fail_always("manifest", answers(200, json.dumps({"layers": [layer]}).encode()))
+    assert str(await refused(pulls, name, BadAnswer)) == text
     assert not hostile.asked("blob")
 
 
