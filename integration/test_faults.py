@@ -130,13 +130,22 @@ def test_no_real_engine_outlives_a_killed_daemon(tmp_path: Path) -> None:
         assert alive == []
 
 
-def test_a_new_daemon_follows_a_killed_one(engine: StandIn, start: Start, tmp_path: Path) -> None:
-    killed = start()
+def test_a_new_daemon_follows_a_killed_one_and_clears_up_after_it(
+    engine: StandIn, start: Start, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    run = tmp_path_factory.mktemp("r")
+    killed = start(ORCH_RUN_DIR=str(run))
     assert_serves(killed.server)
+    (left,) = run.glob("orch-*")
     killed.process.kill()
     killed.process.wait(PATIENCE_S)
-    with daemon_process(tmp_path, engine.environment, port=killed.server.port) as daemon:
+    (left / "9.sock").touch()  # as of an engine that the kernel killed with it
+    environment = {**engine.environment, "ORCH_RUN_DIR": str(run)}
+    with daemon_process(tmp_path, environment, port=killed.server.port) as daemon:
         assert_serves(daemon.server)
+        (own,) = run.glob("orch-*")
+        assert own != left
+    assert [file.name for file in run.iterdir()] == ["lock"]
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])

@@ -7,6 +7,7 @@
       orch-<random>/   one per daemon
         lock           held as long as the daemon lives; free means that the directory is a leftover
         1.sock         the socket of a runner
+        *.gguf         links by which a runner finds files whose names it could not take
 """
 
 from __future__ import annotations
@@ -126,8 +127,9 @@ def _sweep(base: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a daemon's directory: sockets and lock, nothing that we did not put there."""
-    for file in (*path.glob("*.sock"), path / _LOCK):
+    """Remove a daemon's directory: sockets, links and lock, nothing that we did not put there."""
+    links = (file for file in path.iterdir() if file.is_symlink())
+    for file in (*path.glob("*.sock"), *links, path / _LOCK):
         file.unlink(missing_ok=True)
     with suppress(OSError):
         path.rmdir()
