@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from orchestrator.errors import BadRequest
+
 _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
 _EXACT_IN_A_DOUBLE = 1 << 53
 
@@ -21,16 +23,26 @@ def canonical_json(value: Any) -> bytes:
 
 
 def free_form(value: Any) -> Any:
-    """``value`` as free-form JSON is kept: keys sorted at every depth, numbers passed through doubles."""
+    """``value`` as free-form JSON is kept: keys sorted at every depth, numbers passed through doubles.
+
+    Raises ``BadRequest`` for a number that no double holds.
+    """
     match value:
         case Mapping():
             return {key: free_form(value[key]) for key in sorted(value)}
         case list() | tuple():
             return [free_form(item) for item in value]
         case int() if abs(value) > _EXACT_IN_A_DOUBLE:
-            return float(value)
+            return _double(value)
         case _:
             return value
+
+
+def _double(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise BadRequest(f"number {str(value)[:20]}… is out of range") from error
 
 
 def _encoded(value: Any) -> str:

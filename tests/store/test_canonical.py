@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.errors import BadRequest
 from orchestrator.store.canonical import canonical_json, free_form
 from orchestrator.store.wire import ModelConfig
 
@@ -75,6 +76,12 @@ def test_values_are_written_in_one_way(value: Any, text: str) -> None:
 
 def test_large_integers_of_free_form_values_pass_through_doubles() -> None:
     assert canonical_json(free_form({"seed": 12345678901234567890})) == b'{"seed":12345678901234567000}\n'
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)])
+def test_a_number_that_no_double_holds_is_refused(value: int) -> None:
+    with pytest.raises(BadRequest, match=r"^number -?10{18,19}… is out of range$"):
+        free_form({"stop": [{"seed": value}]})
 
 
 @given(JSON)
