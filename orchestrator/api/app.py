@@ -30,7 +30,7 @@ from orchestrator.api.hosts import HostKind, host_kind
 from orchestrator.api.origins import is_same_origin
 from orchestrator.api.replies import empty_reply, json_reply, text_reply
 from orchestrator.api.requestlog import LOGGED_PATHS
-from orchestrator.api.routing import PARAMETER, Route, Router, Target, cleaned
+from orchestrator.api.routing import PARAMETER, Route, Router, Target, cleaned, target_of
 from orchestrator.api.state import AppState
 from orchestrator.api.unreadable import library_logger
 from orchestrator.errors import OrchestratorError
@@ -109,7 +109,7 @@ class _Front:
         """The reply, whatever happens. Only cancellation is raised, when the client has left."""
         request_id.set(f"{next(self._ids):x}")
         started = time.perf_counter()
-        path = unquote(request.raw_path.partition("?")[0])
+        path = unquote(target_of(request.raw_path)[1].partition("?")[0])
         target = self._router.find(path)
         status = 499  # unless there is a reply
         try:
@@ -173,7 +173,7 @@ class _Front:
         """The end of a request from a page: a refusal, or the answer to a preflight."""
         headers, origins = request.headers, self._state.origins
         origin = headers.get("Origin")
-        if not origin or is_same_origin(origin, headers.get("Host", "")):
+        if not origin or is_same_origin(origin, _host_of(request)):
             return None
         if not origins.allow(origin):
             logger.warning("origin refused; OLLAMA_ORIGINS lists those allowed", extra={"origin": origin})
@@ -190,7 +190,7 @@ class _Front:
         """The end of a request that was sent to somebody else's name, or only asks what is allowed."""
         if not self._state.check_hosts:
             return None
-        host = request.headers.get("Host", "")
+        host = _host_of(request)
         match host_kind(host):
             case HostKind.FOREIGN:
                 logger.warning("host refused; set OLLAMA_HOST to listen for it", extra={"host": host})
@@ -224,6 +224,11 @@ class _Front:
         if logger.isEnabledFor(level):
             facts = {"status": status, "ms": round(seconds * 1e3, 3), "client": request.remote}
             logger.log(level, "request", extra={"method": request.method, "path": path, **facts})
+
+
+def _host_of(request: web.Request) -> str:
+    """Whom the request is for, as it says itself."""
+    return target_of(request.raw_path)[0] or request.headers.get("Host", "")
 
 
 async def _unmet_expectation(request: web.Request) -> web.Response | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,6 +14,8 @@ from aiohttp import web
 
 if TYPE_CHECKING:
     from orchestrator.api.state import AppState
+
+_ABSOLUTE = re.compile(r"https?://(?:[^/?#@]*@)?(?P<host>[^/?#]*)(?P<path>.*)", re.IGNORECASE | re.DOTALL)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -134,6 +137,17 @@ class Router:
             return None
         target = self.find(path[:-1])
         return path[:-1] if target is not None and method in target.handlers else None
+
+
+def target_of(text: str) -> tuple[str, str]:
+    """Host and path of the target in a request line, both as written.
+
+    The host is empty unless the client speaks as to a proxy (``GET http://host/path``), which every server
+    has to understand; then it counts in place of the ``Host`` header. Source: RFC 9112 §3.2.2.
+    """
+    if text.startswith("/") or (absolute := _ABSOLUTE.match(text)) is None:
+        return "", text
+    return absolute["host"], absolute["path"] if absolute["path"].startswith("/") else f"/{absolute['path']}"
 
 
 def cleaned(path: str) -> str:

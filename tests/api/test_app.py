@@ -98,6 +98,33 @@ async def test_an_escaped_slash_is_a_slash(client: Client) -> None:
         assert reply.status == 200
 
 
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://localhost:11434/api/version", 200),
+        ("HTTP://127.0.0.1/api/version?x=http://a/b", 200),
+        ("http://me@localhost/api/version", 200),
+        ("http://localhost", 200),
+        ("http://localhost?x", 200),
+        ("http://evil.example/api/version", 403),
+        ("http://localhost/api/nothing", 404),
+        ("http://localhost/api//version", 307),
+        ("/http://localhost/api/version", 307),
+    ],
+)
+async def test_who_speaks_as_to_a_proxy_is_understood(client: Client, target: str, status: int) -> None:
+    host, port = client.server.host, client.server.port
+    assert port is not None
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+    reply = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    assert reply.split(b" ")[1] == str(status).encode()
+    if status == 307:
+        assert b"Location: /api/version" in reply or b"Location: /http:/localhost/api/version" in reply
+
+
 async def test_a_malformed_escape_is_refused(client: Client) -> None:
     async with client.get(raw("/%zz")) as reply:
         assert reply.status == 400
