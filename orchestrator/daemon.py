@@ -175,7 +175,6 @@ async def _state(
         origins=Origins.parse(config.origins),
         check_hosts=_is_loopback(config.host),
         max_body_bytes=config.max_body,
-        keep_alive=config.keep_alive,
         cloud_source=_cloud_source(config),
         request_log=RequestLog.create(config.client_url) if config.debug_log_requests else None,
         sse_ping_s=config.sse_ping.total_seconds() if config.sse_ping else 0.0,

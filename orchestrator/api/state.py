@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
-from orchestrator.domain.durations import KeepAlive
 from orchestrator.metrics import Metrics
 from orchestrator.scheduler.loop import Scheduler
 from orchestrator.store.models import ModelStore
@@ -35,8 +34,6 @@ class AppState:
     """The daemon listens on loopback, so it looks at ``Host`` headers."""
     max_body_bytes: int
     """Limit of request bodies, uploads of blobs excepted; 0 is none."""
-    keep_alive: KeepAlive
-    """How long an idle runner stays when no request said otherwise."""
     cloud_source: str = "none"
     """Who disabled the cloud: ``none``, ``env``, ``config`` or ``both``."""
     request_log: RequestLog | None = None

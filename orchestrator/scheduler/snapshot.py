@@ -13,7 +13,11 @@ def runner_view(
     match runner:
         case Loading(order=order):
             return RunnerView(
-                spec=order.spec, state=RunnerState.LOADING, waiting=waiting, slots=order.parallel
+                spec=order.spec,
+                state=RunnerState.LOADING,
+                expires_ns=now + runner.keep_alive_ns + epoch_ns,
+                waiting=waiting,
+                slots=order.parallel,
             )
         case Stopping(spec=spec, memory=memory):
             return RunnerView(

@@ -30,9 +30,9 @@ class RunnerView:
     total_bytes: int = 0
     vram_bytes: int = 0
     expires_ns: int | None = None
-    """Wall clock, nanoseconds since the epoch; ``None`` while it is loading or stopping.
+    """Wall clock, nanoseconds since the epoch; ``None`` while it is stopping.
 
-    For a busy runner: when it would expire if it became idle now.
+    For a runner that loads or is busy: when it would expire if it became idle now.
     """
     active: int = 0
     """Requests that hold a lease."""

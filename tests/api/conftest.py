@@ -18,7 +18,6 @@ from orchestrator.api.origins import Origins
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.domain.devices import Device, SystemMemory
-from orchestrator.domain.durations import KeepAlive
 from orchestrator.errors import RunnerFailed
 from orchestrator.inference.prepare import Defaults
 from orchestrator.inference.service import Inference
@@ -70,7 +69,6 @@ async def state(tmp_path: Path) -> AsyncIterator[AppState]:
             origins=Origins.parse(()),
             check_hosts=True,
             max_body_bytes=1 << 20,
-            keep_alive=KeepAlive.parse("5m"),
         )
         running.cancel()
 

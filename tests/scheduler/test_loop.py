@@ -145,6 +145,19 @@ async def test_a_full_queue_refuses_at_once() -> None:
         blue.cancel()
 
 
+@pytest.mark.parametrize("keep_alive", [None, KeepAlive.parse("1h"), KeepAlive.FOREVER])
+async def test_a_runner_that_loads_tells_the_keep_alive_it_will_have(keep_alive: KeepAlive | None) -> None:
+    default = KeepAlive.parse("7m")
+    async with house(SchedulerSettings(keep_alive=default), held=True) as here:
+        _, task = here.client(RED, keep_alive)
+        await here.engine.asked.get()
+        [view] = here.scheduler.loaded()
+        assert view.state is RunnerState.LOADING
+        assert view.expires_ns is not None
+        assert abs(view.expires_ns - time.time_ns() - (keep_alive or default).ns) < SECOND_NS
+        task.cancel()
+
+
 async def test_an_idle_runner_leaves_when_its_keep_alive_is_over() -> None:
     async with house() as here:
         await here.use(RED, SOON)

@@ -26,14 +26,12 @@ def routes(state: AppState) -> tuple[Route, ...]:
         views = state.scheduler.loaded()
         there = [view for view in views if view.state is not RunnerState.STOPPING]
         leaving = [view for view in views if view.state is RunnerState.STOPPING]
-        expiries = {view.files.key: view.expires_ns or now + state.keep_alive.ns for view in there}
-        there.sort(key=lambda view: expiries[view.files.key], reverse=True)
+        there.sort(key=lambda view: view.expires_ns or now, reverse=True)
         queue = state.scheduler.queue()
         return json_reply(
             wire.ProcessResponse(
                 models=[
-                    _entry(view, await _details(state.models, view), expiries[view.files.key])
-                    for view in there
+                    _entry(view, await _details(state.models, view), view.expires_ns or now) for view in there
                 ],
                 stopping=[_entry(view, await _details(state.models, view), now) for view in leaving],
                 queue=wire.QueueState(
