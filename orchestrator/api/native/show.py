@@ -64,7 +64,8 @@ def describe(model: Model, body: wire.ShowRequest, *, go_template: bool | None) 
     return wire.ShowResponse(
         license="\n".join(model.licenses),
         modelfile=generated_modelfile(
-            model.name.short, _commands(model, template, system, {**model.parameters, **(body.options or {})})
+            "" if _is_of_tensors(model) else model.name.short,
+            _commands(model, template, system, {**model.parameters, **(body.options or {})}),
         ),
         parameters="\n".join(_parameter_lines(model.parameters)),
         template="" if model.config.remote_host else shown,
@@ -82,10 +83,17 @@ def describe(model: Model, body: wire.ShowRequest, *, go_template: bool | None) 
     )
 
 
+def _is_of_tensors(model: Model) -> bool:
+    """Whether the model is kept as tensors, of which no single file is the model."""
+    return model.config.model_format == "safetensors"
+
+
 def _commands(model: Model, template: str, system: str, parameters: Mapping[str, Any]) -> Iterator[Command]:
     """The commands that would make the model again."""
     files, config = model.files, model.config
-    if model.has_weights:
+    if _is_of_tensors(model):
+        yield Command(Keyword.FROM, model.name.short)
+    elif model.has_weights:
         yield Command(Keyword.FROM, str(files.weights))
     for path in files.adapters:
         yield Command(Keyword.ADAPTER, str(path))
