@@ -94,7 +94,6 @@ class _Stream:
             if self.response.prepared:
                 return
             self.response.headers.update({"Content-Type": EVENT_STREAM, **self._headers})
-            self.response.enable_chunked_encoding()
             await self.response.prepare(self._request)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
+from aiohttp.abc import AbstractStreamWriter
 
 from orchestrator.domain.chunks import Done, Item
 from orchestrator.errors import OrchestratorError
@@ -18,9 +19,19 @@ logger = logging.getLogger(__name__)
 
 
 class StreamedReply(web.StreamResponse):
-    """A reply whose head leaves with its first record, in one write."""
+    """A reply whose head leaves with its first record, in one write.
+
+    It comes in chunks. Clients of HTTP/1.0, as many proxies are, know none: theirs ends with the connection.
+    """
 
     _send_headers_immediately = False
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        """Settle how the reply will end."""
+        if request.version < HttpVersion11 or not request.keep_alive:
+            self.force_close()
+            self.headers.popall("Connection", None)  # a dialect may have promised to keep it
+        return await super().prepare(request)
 
 
 async def stream_records(
@@ -36,7 +47,6 @@ async def stream_records(
     first = await anext(items, None)
     batch: Sequence[Item] = first or ()
     response = StreamedReply(headers={"Content-Type": content_type, **(headers or {})})
-    response.enable_chunked_encoding()
     await response.prepare(request)
     try:
         if batch:

@@ -14,6 +14,7 @@ from aiohttp import web
 from orchestrator.api.errors import NATIVE, native_line
 from orchestrator.api.native.convert import from_progress
 from orchestrator.api.replies import NDJSON, PLAIN_JSON, json_reply
+from orchestrator.api.streams import StreamedReply
 from orchestrator.domain.progress import Progress
 from orchestrator.errors import OrchestratorError
 from orchestrator.wire.model import Wire, encode
@@ -46,8 +47,7 @@ async def _last(first: Step, steps: Steps) -> Step:
 
 
 async def _streamed(request: web.Request, first: Step, steps: Steps) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": NDJSON})
-    response.enable_chunked_encoding()
+    response = StreamedReply(headers={"Content-Type": NDJSON})
     await response.prepare(request)
     try:
         await response.write(_line(first))
