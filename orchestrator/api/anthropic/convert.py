@@ -10,6 +10,7 @@ from orchestrator.api.anthropic.conversation import to_messages
 from orchestrator.api.anthropic.errors import InvalidRequest, ThreadsNotSupported
 from orchestrator.api.search_tool import SEARCH_TOOL, WEB_SEARCH
 from orchestrator.domain.formats import SchemaFormat
+from orchestrator.domain.quoting import quoted
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.domain.think import Think
 from orchestrator.domain.tool_choice import AUTO, InvalidToolChoice, ToolChoice, ToolUse
@@ -128,7 +129,7 @@ def _tool(tool: wire.Tool) -> Tool:
     try:
         return parse_tool({"type": "function", "function": function})
     except InvalidTool as error:
-        raise InvalidRequest(f'invalid input_schema for tool "{tool.name}": {error}') from error
+        raise InvalidRequest(f"invalid input_schema for tool {quoted(tool.name)}: {error}") from error
 
 
 def _is_web_search(tool: wire.Tool) -> bool:
