@@ -23,12 +23,13 @@ from orchestrator.domain.tools import (
     tool_json,
 )
 
-_MARKUP = re.compile("[<>&\u2028\u2029]")
-_SEPARATORS = re.compile("[\u2028\u2029]")
+_MARKUP = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+_SEPARATORS = re.compile("[\u2028\u2029\ud800-\udfff]")
 
 
 def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    code = ord(match[0])
+    return f"\\u{0xFFFD if 0xD800 <= code < 0xE000 else code:04x}"  # no character: a byte that is no UTF-8
 
 
 def quoted(text: str) -> str:

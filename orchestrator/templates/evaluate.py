@@ -227,7 +227,7 @@ def _range(node: Range) -> Step:
                 break
         signal = otherwise(run, dot) if not ran and otherwise is not None else None
         run.leave(outer)
-        return signal
+        return None if signal is Signal.BREAK else signal  # in "else", a break still ends this loop
 
     return loop
 

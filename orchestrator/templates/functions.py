@@ -15,6 +15,7 @@ from urllib.parse import quote_plus
 from orchestrator.templates import printf
 from orchestrator.templates.values import (
     ABSENT,
+    MESSAGE,
     PROPERTY,
     ExecutionFault,
     NilList,
@@ -23,6 +24,8 @@ from orchestrator.templates.values import (
     inner_text,
     json_text,
     kind,
+    operand_text,
+    text,
 )
 
 MAX_TEXT = 16 * 1024 * 1024
@@ -60,16 +63,17 @@ def _eq(first: Value, *others: Value) -> bool:
 
 
 def _equal(first: Value, second: Value) -> bool:
-    nils = [_is_nil(value) or isinstance(value, NilList) for value in (first, second)]
-    if any(nils):
-        return all(nils)
+    if _is_nil(first) or _is_nil(second):
+        return all(_is_nil(value) or isinstance(value, NilList) for value in (first, second))
     left, right = kind(first), kind(second)
     if left != right and (left in _BASIC or right in _BASIC):
         raise ExecutionFault(f"error calling eq: incompatible types for comparison: {left} and {right}")
     if left in _BASIC:
         return bool(first == second)
-    if isinstance(first, Record) and isinstance(second, Record):
+    if left == right == MESSAGE:
         return first is second
+    if left == right == "slice" and (isinstance(first, NilList) or isinstance(second, NilList)):
+        return isinstance(first, NilList) and isinstance(second, NilList)
     raise ExecutionFault(f"error calling eq: non-comparable type: {left}")
 
 
@@ -172,7 +176,7 @@ def _print(*values: Value) -> str:
 
 
 def _println(*values: Value) -> str:
-    return _joined((" ".join(map(inner_text, values)), "\n"))
+    return _joined((" ".join(map(operand_text, values)), "\n"))
 
 
 def _printf(layout: Value, *values: Value) -> str:
@@ -181,8 +185,13 @@ def _printf(layout: Value, *values: Value) -> str:
     return _joined(printf.sprintf(layout, values))
 
 
+def _escapable(values: Sequence[Value]) -> str:
+    """What the functions below escape: each operand as it is printed by itself."""
+    return _joined(printf.sprint([text(value) if _is_nil(value) else value for value in values], inner_text))
+
+
 def _html(*values: Value) -> str:
-    escaped = html.escape(_print(*values), quote=False)
+    escaped = html.escape(_escapable(values), quote=False)
     return escaped.replace('"', "&#34;").replace("'", "&#39;").replace("\0", "\ufffd")
 
 
@@ -192,19 +201,19 @@ _JS_ESCAPES = {
 
 
 def _js(*values: Value) -> str:
-    return "".join(map(_js_escaped, _print(*values)))
+    return "".join(map(_js_escaped, _escapable(values)))
 
 
 def _js_escaped(character: str) -> str:
     if (known := _JS_ESCAPES.get(character)) is not None:
         return known
-    if character.isprintable() or 0xDC80 <= ord(character) <= 0xDCFF:
+    if character.isprintable() or character == "\x7f" or 0xDC80 <= ord(character) <= 0xDCFF:
         return character
     return f"\\u{ord(character):04X}"
 
 
 def _urlquery(*values: Value) -> str:
-    return quote_plus(_octets(_print(*values)), safe="")
+    return quote_plus(_octets(_escapable(values)), safe="")
 
 
 def _call(function: Value, *_: Value) -> Value:

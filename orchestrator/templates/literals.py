@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
 _INTEGER = re.compile(
     r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO]?(?:_?[0-7])+|[1-9](?:_?[0-9])*|0)"
 )
-_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
+_DIGITS, _HEX_DIGITS = "[0-9](?:_?[0-9])*", "[0-9a-fA-F](?:_?[0-9a-fA-F])*"
+_FLOAT = re.compile(rf"[+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?")
+_HEX_FLOAT = re.compile(
+    rf"[+-]?0[xX](?:_?{_HEX_DIGITS}\.?(?:{_HEX_DIGITS})?|\.{_HEX_DIGITS})[pP][+-]?{_DIGITS}"
+)
 MAX_INTEGER = 2**63 - 1
 """Constants up to twice this one can be written, but not used."""
 _MAX_UNSIGNED = 2**64 - 1
@@ -30,8 +34,9 @@ def string(token: str) -> str:
 
 def character(token: str) -> int:
     """The code point of a character constant."""
-    text = _unescape(token[1:-1], quote="'")
-    if len(text) != 1:
+    inner = token[1:-1]
+    text = _unescape(inner, quote="'")
+    if len(text) != 1 or not (len(inner) == 1 or _ESCAPE.fullmatch(inner)):
         raise BadConstant(f"malformed character constant: {token}")
     code = ord(text)
     return code - 0xDC00 if 0xDC80 <= code <= 0xDCFF else code
@@ -50,9 +55,10 @@ def number(token: str) -> int | float:
 def _float(token: str) -> float:
     plain = token.replace("_", "")
     value = math.inf
-    if _HEX_FLOAT.fullmatch(plain):
-        value = float.fromhex(plain)
-    elif _FLOAT.fullmatch(plain) and any(mark in plain for mark in ".eE"):
+    if _HEX_FLOAT.fullmatch(token):
+        with suppress(OverflowError):
+            value = float.fromhex(plain)
+    elif _FLOAT.fullmatch(token) and any(mark in token for mark in ".eE"):
         value = float(plain)
     if math.isinf(value):
         raise BadConstant(f'illegal number syntax: "{token}"')

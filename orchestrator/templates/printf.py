@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from orchestrator.templates.values import ABSENT, Absent, Value, inner_text, kind
+from orchestrator.domain.quoting import quoted
+from orchestrator.templates.values import (
+    ABSENT,
+    Absent,
+    JsonList,
+    JsonMap,
+    Record,
+    TypeNames,
+    Value,
+    inner_text,
+    is_pointer,
+    kind,
+    operand_text,
+)
 
 MAX_WIDTH = 1_000_000
 
@@ -26,20 +40,30 @@ class Form:
     flags: str = ""
     width: int | None = None
     precision: int | None = None
+    named: bool = False
+    """Whether the names of fields are written."""
 
-    def pad(self, text: str, *, zeros: bool = False) -> str:
-        """``text`` in its width; zeros go between sign and digits."""
+    def pad(self, text: str, *, signed: bool = False) -> str:
+        """``text`` in its width; zeros go between the sign and the digits of a number."""
         if self.width is None or len(text) >= self.width:
             return text
         if "-" in self.flags:
             return text.ljust(self.width)
-        if not zeros or "0" not in self.flags:
+        if "0" not in self.flags:
             return text.rjust(self.width)
-        sign = text[:1] if text[:1] in ("+", "-", " ") and text else ""
+        sign = text[0] if signed and text[:1] in ("+", "-", " ") and text else ""
         return sign + text[len(sign) :].rjust(self.width - len(sign), "0")
 
+    def without_zeros(self) -> Form:
+        """The same, padded with spaces."""
+        return replace(self, flags=self.flags.replace("0", ""))
 
-def sprint(values: Sequence[Value]) -> list[str]:
+    def cut(self, text: str) -> str:
+        """``text`` up to its precision."""
+        return text if self.precision is None else text[: self.precision]
+
+
+def sprint(values: Sequence[Value], shown: Callable[[Value], str] = operand_text) -> list[str]:
     """The parts of ``Sprint``: a space between two operands neither of which is a string."""
     parts: list[str] = []
     spaced = False
@@ -47,7 +71,7 @@ def sprint(values: Sequence[Value]) -> list[str]:
         is_string = isinstance(value, str)
         if spaced and not is_string:
             parts.append(" ")
-        parts.append(inner_text(value))
+        parts.append(shown(value))
         spaced = not is_string
     return parts
 
@@ -122,7 +146,7 @@ class _Printer:
 
     def extra(self) -> str:
         left = (
-            "<nil>" if value is None or value is ABSENT else f"{kind(value)}={inner_text(value)}"
+            "<nil>" if value is None or value is ABSENT else f"{kind(value)}={operand_text(value)}"
             for value in self.values[self.next :]
         )
         return f"%!(EXTRA {', '.join(left)})"
@@ -131,10 +155,19 @@ class _Printer:
 def written(form: Form, value: Value) -> str:
     """One operand in its form."""
     if form.verb == "T":
-        return form.pad("<nil>" if value is None or value is ABSENT else kind(value))
+        return form.pad(form.cut("<nil>" if value is None or value is ABSENT else kind(value)))
+    if form.verb == "v" and "+" in form.flags:
+        form = replace(form, flags=form.flags.replace("+", ""), named=True)
+    if value is None or value is ABSENT:
+        return form.pad("<nil>") if form.verb == "v" else f"%!{form.verb}(<nil>)"
+    return f"&{_written(form, value)}" if is_pointer(value) else _written(form, value)
+
+
+def _written(form: Form, value: Value) -> str:
+    """An operand, or a part of one: nil shows in any form there."""
     match value:
         case None | Absent():
-            return form.pad("<nil>") if form.verb == "v" else f"%!{form.verb}(<nil>)"
+            return "<nil>"
         case bool():
             return _boolean(form, value)
         case int():
@@ -143,14 +176,39 @@ def written(form: Form, value: Value) -> str:
             return _float(form, value)
         case str():
             return _string(form, value)
-        case list() | tuple() if type(value) in (list, tuple) and form.verb != "v":
-            return f"[{' '.join(written(form, member) for member in value)}]"
-        case _:
+        case _ if _is_text(form, value):
             return _string(form, inner_text(value))
+        case _:
+            return _parts(form, value)
+
+
+def _is_text(form: Form, value: Value) -> bool:
+    """Whether a value with parts says by itself how it is printed in this form."""
+    if isinstance(value, bytes):
+        return False
+    says = isinstance(value, JsonList | JsonMap | TypeNames) or (
+        isinstance(value, Record) and value.shown is not None
+    )
+    return says and form.verb in "vsxXq"
+
+
+def _parts(form: Form, value: Value) -> str:
+    """A value with parts, each in the form."""
+    match value:
+        case bytes() if form.verb not in "vd":
+            return _string(form, value.decode("utf-8", "surrogateescape"))
+        case Record():
+            fields = ((f"{name}:" if form.named else "", part) for name, part in value.fields.items())
+            return f"{{{' '.join(name + _written(form, part) for name, part in fields)}}}"
+        case dict():
+            members = (f"{_written(form, name)}:{_written(form, value[name])}" for name in sorted(value))
+            return f"map[{' '.join(members)}]"
+        case _:
+            return f"[{' '.join(_written(form, part) for part in value)}]"
 
 
 def _bad(form: Form, value: Value) -> str:
-    return f"%!{form.verb}({kind(value)}={inner_text(value)})"
+    return f"%!{form.verb}({kind(value)}={_written(replace(form, verb='v'), value)})"
 
 
 def _boolean(form: Form, value: bool) -> str:
@@ -178,15 +236,15 @@ def _integer(form: Form, value: int) -> str:
         case "q":
             return form.pad(_quoted_character(value))
         case "U":
-            return form.pad(f"U+{value:04X}")
+            return form.without_zeros().pad(f"U+{value % 2**64:04X}")
     if form.verb not in _BASES:
         return _bad(form, value)
     digits = _BASES[form.verb](abs(value))
     if form.precision is not None:
         digits = "" if form.precision == 0 and value == 0 else digits.rjust(form.precision, "0")
     prefix = "0o" if form.verb == "O" else _PREFIXES.get(form.verb, "") if "#" in form.flags else ""
-    zeros = form.precision is None
-    return form.pad(_sign(form, negative=value < 0) + prefix + digits, zeros=zeros)
+    padded = form if form.precision is None else form.without_zeros()
+    return padded.pad(_sign(form, negative=value < 0) + prefix + digits, signed=True)
 
 
 def _sign(form: Form, *, negative: bool) -> str:
@@ -205,25 +263,28 @@ def _float(form: Form, value: float) -> str:
     else:
         precision = 6 if form.precision is None else form.precision
         digits = f"{abs(value):.{precision}{'g' if verb == 'v' else verb}}"
-    return form.pad(_sign(form, negative=value < 0) + digits, zeros=True)
+    return form.pad(_sign(form, negative=math.copysign(1, value) < 0) + digits, signed=True)
 
 
 def _string(form: Form, value: str) -> str:
     match form.verb:
         case "s" | "v":
-            shown = value if form.precision is None else value[: form.precision]
-            return form.pad(shown, zeros=True)
+            return form.pad(form.cut(value))
         case "q":
-            shown = value if form.precision is None else value[: form.precision]
+            shown = form.cut(value)
             if "#" in form.flags and "`" not in shown and shown.isprintable():
                 return form.pad(f"`{shown}`")
             return form.pad(quoted(shown))
         case "x" | "X":
-            octets = value.encode("utf-8", "surrogateescape")[: form.precision]
-            digits = octets.hex(" ") if " " in form.flags else octets.hex()
-            return form.pad(digits.upper() if form.verb == "X" else digits)
+            return form.pad(_hexadecimal(form, value.encode("utf-8", "surrogateescape")[: form.precision]))
         case _:
-            return f"%!{form.verb}(string={value})"
+            return _bad(form, value)
+
+
+def _hexadecimal(form: Form, octets: bytes) -> str:
+    prefix = "0x" if "#" in form.flags and octets else ""
+    digits = prefix + (octets.hex(" ").replace(" ", f" {prefix}") if " " in form.flags else octets.hex())
+    return digits.upper() if form.verb == "X" else digits
 
 
 def _character(code: int) -> str:
@@ -235,27 +296,3 @@ def _quoted_character(code: int) -> str:
     if character == "'":
         return r"'\''"
     return f"'{character}'" if character == '"' else f"'{quoted(character)[1:-1]}'"
-
-
-_SHORT_ESCAPES = {
-    "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
-    '"': r"\"", "\\": r"\\",
-}  # fmt: skip
-
-
-def quoted(text: str) -> str:
-    """``text`` as a Go string literal."""
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(character: str) -> str:
-    if (short := _SHORT_ESCAPES.get(character)) is not None:
-        return short
-    code = ord(character)
-    if character.isprintable():
-        return character
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8
-        return f"\\x{code - 0xDC00:02x}"
-    if code < 0x20 or code == 0x7F:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

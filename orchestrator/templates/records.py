@@ -14,6 +14,7 @@ from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.requests import Message
 from orchestrator.domain.tools import Parameters, Property, Tool, ToolFunction
 from orchestrator.templates.values import (
+    MESSAGE,
     PROPERTY,
     JsonList,
     JsonMap,
@@ -36,7 +37,7 @@ def message_record(message: Message) -> Record:
         "ToolName": message.tool_name,
         "ToolCallID": message.tool_call_id,
     }
-    return Record("Message", fields, lambda: _message_json(message))
+    return Record(MESSAGE, fields, lambda: _message_json(message))
 
 
 def _message_json(message: Message) -> dict[str, Any]:

@@ -32,6 +32,8 @@ ABSENT: Final = Absent()
 
 PROPERTY: Final = "ToolProperty"
 """The kind of the records that know their TypeScript type."""
+MESSAGE: Final = "Message"
+"""The kind of the records that templates hold by a pointer."""
 
 
 class ExecutionFault(Exception):
@@ -197,6 +199,16 @@ def inner_text(value: Value) -> str:
             return f"map[{' '.join(members)}]"
         case _:
             return f"[{' '.join(map(inner_text, value))}]"
+
+
+def operand_text(value: Value) -> str:
+    """A value as ``print`` and ``printf`` write it: the pointer to a message shows."""
+    return f"&{inner_text(value)}" if is_pointer(value) else inner_text(value)
+
+
+def is_pointer(value: Value) -> bool:
+    """Whether templates hold a value by a pointer to it."""
+    return isinstance(value, Record) and value.kind == MESSAGE
 
 
 def json_text(value: Value) -> str:

@@ -128,6 +128,7 @@ def test_a_template_of_absurd_size_is_refused(text: str) -> None:
         # numbers and their spellings
         ("{{ 017 }} {{ 0xff }} {{ 0b11 }} {{ 1_000 }} {{ +5 }}", "15 255 3 1000 5"),
         ("{{ 1e3 }} {{ .5 }} {{ 0x1p4 }}", "1000 0.5 16"),
+        ("{{ 1_0.0_5 }} {{ 1e1_0 }} {{ 0x_1_0p1 }} {{ -0.0 }}", "10.05 1e+10 32 -0"),
         ("{{ 'a' }} {{ '\\n' }} {{ '\\'' }} {{ 'é' }}", "97 10 39 233"),
         # strings
         (r'{{ "\u00e9\x41\101\t" }}{{ `a\n` }}', "éAA\ta\\n"),
@@ -150,6 +151,14 @@ def test_a_template_of_absurd_size_is_refused(text: str) -> None:
         ("{{ 1 | eq 1 }} {{ 3 | lt 2 }} {{ `x` | printf `%s-%s` `y` }}", "true true y-x"),
         ('{{ print 1 2 "a" 3 "b" "c" }}', "1 2a3bc"),
         ("{{ println 1 `a` }}", "1 a\n"),
+        ("{{ html nil 1 nil }}|{{ js .Nope }}|{{ urlquery .Nope }}",
+         "&lt;no value&gt;1&lt;no value&gt;|\\u003Cno value\\u003E|%3Cno+value%3E"),
+        (r'{{ js "\x7f\x00" }}{{ json "\xff" }}', "\x7f\\u0000\"\\ufffd\""),
+        ("{{ with index .Messages 1 }}{{ . }}{{ print . }}{{ html . }}{{ end }}",
+         "{user Hi  [] []  }&{user Hi  [] []  }{user Hi  [] []  }"),
+        ("{{ with index .Messages 1 }}{{ eq . . }}{{ eq . (index $.Messages 0) }}{{ end }}", "truefalse"),
+        ("{{ with (index .Messages 1).ToolCalls }}{{ else }}{{ $c := (index .Messages 1).ToolCalls }}"
+         "{{ eq $c nil $c }}{{ eq $c (index .Messages 2).ToolCalls }}{{ end }}", "truefalse"),
         # flow
         ("{{ range 5 }}{{ if eq . 1 }}{{ continue }}{{ end }}{{ . }}{{ end }}", "0234"),
         ("{{ range 5 }}{{ if eq . 3 }}{{ break }}{{ end }}{{ . }}{{ end }}", "012"),
@@ -158,6 +167,8 @@ def test_a_template_of_absurd_size_is_refused(text: str) -> None:
         ("a {{- /* note */ -}} b{{/* another */}} c", "ab c"),
         ("{{ if false }}a{{ else if true }}b{{ else }}c{{ end }}", "b"),
         ("{{ with 0 }}a{{ else with 7 }}{{ . }}{{ end }}", "7"),
+        ("{{ range 2 }}{{ range 0 }}{{ else }}{{ break }}{{ end }}x{{ end }}", "xx"),
+        ("{{ range 2 }}{{ range 0 }}{{ else }}{{ continue }}{{ end }}x{{ end }}", ""),
         # printing
         (
             "{{ range .Tools }}{{ .Function }}{{ end }}",
@@ -191,11 +202,50 @@ def test_go_gives(text: str, output: str) -> None:
         ('"%*d|%[2]d %[1]d" 5 1', "    1|1 5"),
         ('"%q %q" 65 "é\\x01"', "'A' \"é\\x01\""),
         ('"%v %s" (slice .Messages 4) "x"', "[] x"),
+        ('"%05s|%05t|%05q|%05c|%08U|%05.1d" "a" true "b" 99 99 7', '0000a|0true|00"b"|0000c|  U+0063|    7'),
+        ('"%6d|%.1d|%6s" "ab" "ab" 5', "%!d(string=    ab)|%!d(string=a)|%!s(int=     5)"),
+        ('"%#x|%# x|% X|%#X" "ab" "ab" "ab" ""', "0x6162|0x61 0x62|61 62|"),
+        ('"%.2T|%5T|%g|%U" "a" 1 -0.0 -1', "st|  int|-0|U+FFFFFFFFFFFFFFFF"),
+        (
+            '"%s %q" (index .Messages 1) (index .Messages 1)',
+            '&{user Hi  [] []  } &{"user" "Hi" "" [] [] "" ""}',
+        ),
+        (
+            '"%+v" (index .Messages 1)',
+            "&{Role:user Content:Hi Thinking: Images:[] ToolCalls:[] ToolName: ToolCallID:}",
+        ),
+        ('"%v|%s|%3v" (index (index .Messages 2).ToolCalls 0).Function.Arguments "a" "b"', '{"n":1}|a|  b'),
+        ('"%+v|%+d|%+v" 5 5 1.5', "5|+5|1.5"),
+        ('"%d" (index (index .Messages 2).ToolCalls 0).Function.Arguments', "map[%!d(string=n):1]"),
     ],
 )
 def test_printf_writes(call: str, output: str) -> None:
     template = GoTemplate.parse("{{ printf " + call + " }}{{ range .Messages }}{{ end }}")
     assert render_chat(template, MESSAGES) == output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ eq (index .Messages 1).ToolCalls `a` }}",
+        "{{ ne false (index .Messages 1).Images }}",
+        "{{ eq (index .Messages 0) `a` }}",
+        "{{ with (index .Messages 2).ToolCalls }}{{ eq (index . 0) (index . 0) }}{{ end }}",
+        "{{ with (index .Messages 2).ToolCalls }}{{ eq $.Tools (index . 0).Function.Arguments }}{{ end }}",
+    ],
+)
+def test_what_cannot_be_compared_is_an_error(text: str) -> None:
+    with pytest.raises(TemplateExecutionError, match="compar"):
+        render_chat(GoTemplate.parse(text), MESSAGES, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0x1p2000", "1e400", "1_.5", "1._5", "1e_1", "1_e1", "0x1_p1", "0x_.8p1", "'ab'", r"'\xc3\xa9'", "''"],
+)
+def test_a_constant_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(TemplateSyntaxError):
+        GoTemplate.parse(f"{{{{ {text} }}}}")
 
 
 def test_a_template_is_parsed_once() -> None:
