@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -25,11 +26,14 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from orchestrator.cli.history import History
 from orchestrator.config import Config
+from orchestrator.domain.quoting import quoted
 
 _PROMPT, _CONTINUED = ">>> ", "... "
 _MESSAGE_HINT, _BLOCK_HINT = "Send a message (/? for help)", "Press Enter to send"
 _GREY = "fg:#8a8a8a"  # the nearest of the 256 colours is 245
 _TAB = " " * 8
+_STRAY_BYTE = re.compile("[\udc80-\udcff]")
+"""How Python reads a byte that is no UTF-8, and cannot write it."""
 
 
 class Interrupted(Exception):
@@ -95,15 +99,16 @@ class Editor:
             except _EditElsewhere as wish:
                 text = self._edit(wish.text)
             else:
+                text = _STRAY_BYTE.sub("\ufffd", text)
                 self.history.add(text)
                 return text
 
     def _edit(self, text: str) -> str:
         """What a real editor makes of the text; empty, with a word why, when it fails."""
-        words = shlex.split(self._editor_command)
-        if not words or shutil.which(words[0]) is None:
-            name = self._editor_command
-            print(f'error: editor "{name}" not found, set OLLAMA_EDITOR to the path of your preferred editor')
+        words = _words(self._editor_command)
+        if shutil.which(words[0]) is None:
+            name = quoted(words[0])
+            print(f"error: editor {name} not found, set OLLAMA_EDITOR to the path of your preferred editor")
             return ""
         with tempfile.NamedTemporaryFile("w+", suffix=".txt", encoding="utf-8", delete=False) as file:
             file.write(text)
@@ -113,9 +118,19 @@ class Editor:
             if status:
                 print(f"error: editor exited with error: exit status {status}")
                 return ""
-            return path.read_text(encoding="utf-8", errors="replace").rstrip("\n")
+            edited = path.read_text(encoding="utf-8", errors="replace").rstrip("\n")
+            return edited if edited.strip() else ""
         finally:
             path.unlink(missing_ok=True)
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command; quotes that are not closed are letters like any other."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return words or [command]
 
 
 class _Remembered(PromptHistory):

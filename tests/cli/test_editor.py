@@ -75,6 +75,11 @@ def test_another_editor_may_go_on_with_the_text(tmp_path: Path) -> None:
         assert editing.read() == "Name\nSecond!"
 
 
+def test_an_editor_that_leaves_blanks_leaves_nothing(tmp_path: Path) -> None:
+    with editor(tmp_path, f"Name{CTRL_G}!\r", command="sed -i -e 's/.*/  /'") as editing:
+        assert editing.read() == "!"
+
+
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [
@@ -82,6 +87,15 @@ def test_another_editor_may_go_on_with_the_text(tmp_path: Path) -> None:
             "no-such-editor",
             'editor "no-such-editor" not found, set OLLAMA_EDITOR to the path of your preferred editor',
         ),
+        (
+            "no-such-editor --wait",
+            'editor "no-such-editor" not found, set OLLAMA_EDITOR to the path of your preferred editor',
+        ),
+        (
+            "it's-none",
+            'editor "it\'s-none" not found, set OLLAMA_EDITOR to the path of your preferred editor',
+        ),
+        (" ", 'editor " " not found, set OLLAMA_EDITOR to the path of your preferred editor'),
         ("false", "editor exited with error: exit status 1"),
     ],
 )

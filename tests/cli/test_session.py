@@ -91,6 +91,16 @@ def test_several_lines_are_one_message(talk: Any, server: NativeServer, lines: l
     assert said(server) == [{"role": "user", "content": text}]
 
 
+def test_bytes_that_are_no_text_are_replaced(server: NativeServer, tmp_path: Path) -> None:
+    with create_pipe_input() as keyboard, NativeClient(server.url) as native:
+        keyboard.send_bytes(b"a\xffb\xc3\xa4\r" + CTRL_D.encode())
+        history = History(tmp_path / "history", saving=True)
+        editor = Editor(history, "vi", keyboard=keyboard, display=DummyOutput())
+        Session(native, Settings("m"), editor).run()
+    assert said(server) == [{"role": "user", "content": "a\ufffdbä"}]
+    assert (tmp_path / "history").read_text() == "a\ufffdbä\n"
+
+
 def test_ctrl_c_leaves_a_block(talk: Any, server: NativeServer) -> None:
     out, _ = talk('"""one', f"two{CTRL_C}three")
     assert out.startswith("Use Ctrl + d or /bye to exit.\n")
