@@ -17,6 +17,7 @@ from orchestrator.errors import OrchestratorError, reason_of
 
 _REFERENCE = re.compile(
     r"(?:[a-zA-Z]:)?(?:\./|/|\\)[\S\\ ]+?\.(?i:jpg|jpeg|png|webp|wav)\b",
+    re.ASCII,  # names of screenshots hold other blanks
 )
 _ESCAPED = re.compile(r"\\([ ()\[\]{}$&;'\\*?~])")
 _LARGEST_BYTES = 100 * 1024 * 1024

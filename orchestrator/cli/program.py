@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from orchestrator.cli import commands, grammar
+from orchestrator.cli.closed import open_closed_streams
 from orchestrator.errors import OrchestratorError, words_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; gives the exit status."""
+    open_closed_streams()
     try:
         status = run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import closing
 from http import HTTPStatus
@@ -22,6 +21,7 @@ from orchestrator.domain.durations import format_duration, parse_duration
 from orchestrator.domain.json_value import parse_json
 from orchestrator.domain.quoting import quoted
 from orchestrator.errors import BadRequest
+from orchestrator.store.canonical import canonical_json
 
 _THINK_LEVELS = ("high", "medium", "low", "max")
 
@@ -128,7 +128,7 @@ def _print_vector(
     vectors = reply.get("embeddings") or []
     if not vectors:
         raise BadRequest("no embeddings returned")
-    print(json.dumps(vectors[0], separators=(",", ":")))
+    print(canonical_json(vectors[0]).decode(), end="")
 
 
 def _answer(native: NativeClient, settings: Settings, prompt: str) -> None:

@@ -23,6 +23,9 @@ WAVE = b"RIFF\x00\x00\x00\x00WAVEfmt "
         (r"see /tmp/two\ words.jpeg now", [r"/tmp/two\ words.jpeg"]),
         (r"C:\pictures\a.png", [r"C:\pictures\a.png"]),
         ("a.png is no path, nor is /tmp/a.gif", []),
+        ("/tmp/Screenshot\\ 10.00\u202fAM.png?", ["/tmp/Screenshot\\ 10.00\u202fAM.png"]),
+        ("./bild.pngé", ["./bild.png"]),
+        ("./a\nb.png", []),
     ],
 )
 def test_paths_are_found_in_a_prompt(prompt: str, found: list[str]) -> None:

@@ -124,3 +124,20 @@ def test_common_commands_import_nothing_heavy(server: NativeServer, words: list[
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30
     )
     assert done.stderr.strip() == ""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_no_fault(server: NativeServer, closed: str) -> None:
+    server.says("POST /api/show", {"capabilities": ["completion"]})
+    server.says("POST /api/generate", {"response": "Sky", "done": True})
+    program = [sys.executable, "-m", "orchestrator.cli", "run", "m", "Why?"]
+    ended = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = "" if ">&-" in closed.split() else "Sky\n\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, told, "")
+    assert server.asked("POST /api/generate") == [{"model": "m", "prompt": "Why?"}]

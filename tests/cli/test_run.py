@@ -185,7 +185,7 @@ class TestEmbeddingModels:
         server.says("POST /api/embed", {"embeddings": [[0.5, -1e-05]]})
 
     def test_the_vector_is_printed(self, orch: Orch, server: NativeServer) -> None:
-        assert orch("run", "m", "hello", "you").out == "[0.5,-1e-05]\n"
+        assert orch("run", "m", "hello", "you").out == "[0.5,-0.00001]\n"
         assert server.asked("POST /api/embed") == [{"model": "m", "input": "hello you"}]
 
     @pytest.mark.parametrize(
