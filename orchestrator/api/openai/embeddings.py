@@ -17,6 +17,7 @@ from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.warnings import no_effect
 from orchestrator.inference.embed import embed
+from orchestrator.inference.service import name_of
 from orchestrator.wire import openai as wire
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def routes(state: AppState) -> Iterable[Route]:
 
     async def post(request: web.Request) -> web.StreamResponse:
         asked = await read_request(request, wire.EmbeddingRequest, to_encoding, in_embedding)
+        name_of(asked.body.model)  # what is wrong with the name is told before what is wrong with the texts
         reply = await embed(state.inference, to_embed(asked.body))
         members = embeddings(asked.body.model, reply.vectors, reply.prompt_tokens, asked.wanted)
         if reply.texts_cut:

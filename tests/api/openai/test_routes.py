@@ -58,6 +58,22 @@ async def test_unknown_models_are_not_found_in_this_dialect(client: Client) -> N
         assert (await response.json())["error"]["message"] == "model 'absent:latest' not found"
 
 
+@pytest.mark.parametrize(
+    ("model", "texts", "told"),
+    [
+        ("a@b", [], (400, "invalid_request_error", "invalid input")),
+        ("a@b", 5, (400, "invalid_request_error", "invalid model name")),
+        ("", 5, (404, "not_found_error", "model '' not found")),
+        ("absent", 5, (400, "invalid_request_error", "invalid input type")),
+        ("absent", "x", (404, "not_found_error", 'model "absent" not found, try pulling it first')),
+    ],
+)
+async def test_names_are_looked_at_before_texts_and_looked_up_after(
+    client: Client, model: str, texts: Any, told: Any
+) -> None:
+    assert await refusal(client, "embeddings", json={"model": model, "input": texts}) == told
+
+
 async def test_there_may_be_no_models(client: Client) -> None:
     async with client.get("/v1/models") as response:
         assert await response.json() == {"object": "list", "data": None}
