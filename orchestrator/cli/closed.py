@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def open_closed_streams() -> None:
-    """Have them lead nowhere, lest the next file opened gets the number of one, and with it what is printed."""
+    """Have them lead nowhere: else the next file opened gets the number of one, and what is printed."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # as long as we live
