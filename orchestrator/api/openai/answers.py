@@ -138,9 +138,9 @@ async def answer(
 
 
 def choice_of(wanted: R, index: int) -> R:
-    """The request of one of several answers: a fixed seed must not make them all alike."""
+    """The request of one of several answers: a fixed seed must not make them all alike; below 0 is none."""
     seed = wanted.options.get("seed")
-    if not index or not isinstance(seed, int):
+    if not index or not isinstance(seed, int) or seed < 0:
         return wanted
     return replace(wanted, options={**wanted.options, "seed": seed + index})
 

@@ -105,6 +105,7 @@ def test_choices_with_a_seed_differ() -> None:
     request = chat(seed=5)
     assert [choice_of(request, index).options["seed"] for index in range(3)] == [5, 6, 7]
     assert choice_of(chat(), 2).options == chat().options
+    assert choice_of(chat(seed=-1), 1).options["seed"] == -1  # any
 
 
 def test_results_of_tools_are_named_after_their_calls() -> None:
