@@ -71,34 +71,39 @@ SIGNATURES = (
     Signature("chatqa", ("System: ", "User: ", "Assistant: ")),
 )
 
-DIGESTS: Mapping[str, str] = {
-    "91aa728ae59c8e30443382f44f48d594b5f7afe91a449c0e5ed0e920a71d60a2": "chatml",
-    "3ce2fe9753f9a77a601f55dfcab7cd46fbc91324aae0f78ca38d194a4eaef8d5": "chatml",
-    "a805e50fed68938a076b07e2e602639611b50b1ced0e50f11eb92f1ba25be4dc": "chatml",
-    "153280e3ff55d19da1398bdb3914ee2a51b80429bfaedde11d7d216c39db80f3": "chatml",
-    "793202280c0910ab26bc6eb57c8212c2417324c6d8c4efd0d10d59092ab3e3eb": "chatml",
-    "e6f6e5c192657d1631c2cdf89cd8402518e7bf3f44dce4c4a7d9be74bfaa946a": "chatml",
-    "f42d04ffb2e487fa9c501ab886afe8fce0822f9874a9ca4284ba57e2a686a56a": "chatml",
-    "bf61473d7119388a9093c4e55e4d83651e68e1cfa985a82093a0d1a2ac114514": "zephyr",
-    "26a59556925c987317ce5291811ba3b7f32ec4c647c400c6cc7e3a9993007ba7": "mistral-instruct",
-    "7e995b379ec01747807246483647cd99030abf331653f1119e16d7ac041a3495": "mistral-instruct",
-    "6de66c5b4eb23df882a50a73aa7759464b45dbc05495538ffbd91df35fa6c823": "starcoder2-instruct",
-    "ea2472f29dbd93c3eb696795f6403228fcc4b775518869c771f83fbae5c11dbf": "llama2-chat",
-    "75678d463085865163b4c6dbc28f7178738d992b53124ad3612304f48a983b02": "codellama-70b-instruct",
-    "993c0af704bad76aeba4263a5318f7873a06420a8eb7d40b72a49c39599c0a66": "alpaca",
-    "8aeba567270fa9a8d5372caf4b04affea947c4421d96adc01e3ff94021b0ae8e": "chatqa",
-    "cd3636885332999fc1931dc2a0070f767bc5b2af643ab05c6dc48806add23b3f": "chatqa",
-    "ecd6ae513fe103f0eb62e8ab5bfa8d0fe45c1074fa398b089c93a7e70c15cfd6": "gemma-instruct",
-    "ba03a121d097859c7b5b9cd03af99aafe95275210d2876f642ad9929a150f122": "llama3-instruct",
-    "e10ca381b1ccc5cf9db52e371f3b6651576caee0a630b452e2816b2d404d4b65": "llama3-instruct",
-    "e84ee90c8a81a15d98c58d6b541fc5a5f207507e88f5d8338b64040e40430161": "granite-instruct",
-    "605841622bcb6572225608f09ec2afcdfb9fb50844ef52715a12689f7b9278b1": "phi-3",
-    "268b6082ceb7176dc6ed80557a2f7837f9f0339592fbee677d405a553af15f88": "phi-3",
-    "b0e53f5e7bae6fdb93013abeceef343e8841cce87def2601e7269a53439b5740": "phi-3",
-    "b8e5e922a7a4ab5df61a904ef54639a27022fd84eb6b6434f09503afeca60eb4": "solar-instruct",
-    "9db2cf47ce03bfd0aab6ec59942503714fa0372f09f7e1d54cbcd71a1110b863": "command-r",
+_SOURCES = {
+    "alfred": "071cfb2d4c797ad4",
+    "alpaca": "993c0af704bad76a",
+    "chatml": (
+        "91aa728ae59c8e30 58c1a1f04baa7ada 3ce2fe9753f9a77a a805e50fed68938a 153280e3ff55d19d "
+        "793202280c0910ab af9c0233881b083b e6f6e5c192657d16 f42d04ffb2e487fa f02c534193010c4b "
+        "faf1f8b675beeabd"
+    ),
+    "chatqa": "8aeba567270fa9a8 cd3636885332999f",
+    "codellama-70b-instruct": "75678d4630858651",
+    "command-r": "9db2cf47ce03bfd0",
+    "falcon-instruct": "2c575663fbb6c03a f6084d6ec1cb3238",
+    "gemma-instruct": "ecd6ae513fe103f0",
+    "gemma3-instruct": "7de1c58e208eda46",
+    "granite-instruct": "e84ee90c8a81a15d",
+    "llama2-chat": "ea2472f29dbd93c3 e8d5b5a546d3f19d",
+    "llama3-instruct": "ba03a121d097859c e10ca381b1ccc5cf",
+    "magicoder": "230527c8a608cf3a",
+    "mistral-instruct": "26a59556925c9873 7e995b379ec01747",
+    "openchat": "901b10d47195fadb",
+    "phi-3": "605841622bcb6572 268b6082ceb7176d b0e53f5e7bae6fdb",
+    "solar-instruct": "b8e5e922a7a4ab5d",
+    "starcoder2-instruct": "6de66c5b4eb23df8",
+    "zephyr": "66291cf0045c2425 bf61473d7119388a",
 }
-"""SHA-256 of a jinja text → the built-in template of the same turns."""
+"""Built-in template → the jinja texts of the same turns, by the first digits of their SHA-256."""
+
+DIGESTS: Mapping[str, str] = {
+    digest: name for name, digests in _SOURCES.items() for digest in digests.split()
+}
+"""The same the other way around."""
+
+_DIGITS = 16
 
 _STOP: Mapping[str, tuple[str, ...]] = {
     "alfred": ("<start_system>", "<end_message>", "<start_user>", "<start_assistant>"),
@@ -127,9 +132,14 @@ _MORE_PARAMETERS: Mapping[str, Mapping[str, Any]] = {"gemma3-instruct": {"temper
 NAMES = tuple(_STOP)
 
 
+def by_digest(digest: str) -> str | None:
+    """The name of the built-in template with the turns of the jinja text that has this SHA-256."""
+    return DIGESTS.get(digest[:_DIGITS])
+
+
 def autodetect(jinja_text: str) -> KnownTemplate | None:
     """The built-in template with the turns of a jinja template, if one fits."""
-    name = DIGESTS.get(sha256(jinja_text.encode("utf-8", "surrogateescape")).hexdigest())
+    name = by_digest(sha256(jinja_text.encode("utf-8", "surrogateescape")).hexdigest())
     if name is None:
         name = next((signature.name for signature in SIGNATURES if signature.fits(jinja_text)), None)
     return None if name is None else known(name)

@@ -7,7 +7,7 @@ from time import perf_counter
 import pytest
 
 from orchestrator.templates.gotemplate import GoTemplate
-from orchestrator.templates.known import DIGESTS, NAMES, SIGNATURES, autodetect, known
+from orchestrator.templates.known import DIGESTS, NAMES, SIGNATURES, autodetect, by_digest, known
 from tests.golden_records import Record, records
 
 DETECT = records("prompts/detect.jsonl")
@@ -19,12 +19,17 @@ def detected(kind: str) -> list[object]:
 
 @pytest.mark.parametrize("record", detected("index/"))
 def test_a_known_text_is_known_by_its_digest(record: Record) -> None:
-    assert DIGESTS[record["jinja_sha256"]] == record["name"]
+    assert by_digest(record["jinja_sha256"]) == record["name"]
+
+
+def test_every_known_text_has_a_built_in_template() -> None:
+    assert len(DIGESTS) == 37
+    assert set(DIGESTS.values()) <= set(NAMES)
 
 
 @pytest.mark.parametrize("record", detected("edit/"))
 def test_edited_texts_come_from_known_ones(record: Record) -> None:
-    assert record["name"] in (None, DIGESTS[record["base_sha256"]])
+    assert record["name"] in (None, by_digest(record["base_sha256"]))
 
 
 @pytest.mark.parametrize("record", detected("jinja/"))
