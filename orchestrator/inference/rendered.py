@@ -8,10 +8,12 @@ from dataclasses import replace
 from orchestrator.domain.formats import usable_format
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.tools import Tool
+from orchestrator.domain.white_space import trim
 from orchestrator.inference.deferred import think_then_constrain
 from orchestrator.inference.fitting import fitted_prompt
 from orchestrator.inference.forced_calls import NOT_ENFORCED, forced_calls
 from orchestrator.inference.output import split
+from orchestrator.inference.path import PromptPath
 from orchestrator.inference.prompts import Prompt, RenderedPrompter, cut_prompt
 from orchestrator.inference.reply import Overflow, RenderedPrompt
 from orchestrator.inference.service import wanted_logprobs
@@ -20,6 +22,7 @@ from orchestrator.inference.window import refuse_overlong
 from orchestrator.parsers import registry as parsers
 from orchestrator.parsers.base import Parser
 from orchestrator.parsers.generic import generic_parser
+from orchestrator.parsers.generic_tools import tool_tag_token
 from orchestrator.runners.base import CompletionCall
 from orchestrator.templates.tags import tool_tag
 
@@ -36,6 +39,7 @@ async def rendered_chat(turn: Turn, request: ChatRequest, messages: Sequence[Mes
         return RenderedPrompt(prompt.text, len(prompt.media))
     parser = parser or parser_by_tags(turn, prompt.text, tools)
     call, overflow = await completion_call(turn, prompt, overflow, parser)
+    call = replace(call, preserved_tokens=(*call.preserved_tokens, *unread_call_tokens(turn.path, tools)))
     forced = forced_calls(turn.path, request, tools)
     if forced is not None:
         call = replace(call, format=None, grammar=forced.grammar)
@@ -53,10 +57,18 @@ def parser_by_tags(turn: Turn, prompt: str, tools: Sequence[Tool]) -> Parser | N
     parser = generic_parser(
         thinking_tags=tags,
         tool_tag=tool_tag(turn.path.template) if tools else None,
-        prompt_ends_in_thought=tags is not None and prompt.rstrip().endswith(tags[0]),
+        prompt_ends_in_thought=tags is not None and trim(prompt).endswith(tags[0]),
     )
     parser.start(tools, None, turn.think)
     return parser
+
+
+def unread_call_tokens(path: PromptPath, tools: Sequence[Tool]) -> tuple[str, ...]:
+    """What starts a call, for a named parser that reads none: then calls are content, tag and all."""
+    traits = parsers.traits(path.parser_name)
+    if traits is None or traits.has_tools or not tools:
+        return ()
+    return tool_tag_token(tool_tag(path.template))
 
 
 def _thinks_first(turn: Turn) -> bool:
