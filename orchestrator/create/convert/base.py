@@ -12,8 +12,18 @@ if TYPE_CHECKING:
     from orchestrator.create.convert.config import Config
     from orchestrator.create.convert.folder import ModelFolder
 
-MetadataValue = bool | int | float | str | Sequence[bool] | Sequence[int] | Sequence[float] | Sequence[str]
-"""Stored as bool, u32, f32 or string, and as arrays of bool, i32, f32 or strings."""
+
+@dataclass(frozen=True, slots=True)
+class Uints:
+    """An array that is stored as u32 rather than i32."""
+
+    values: tuple[int, ...]
+
+
+MetadataValue = (
+    bool | int | float | str | Sequence[bool] | Sequence[int] | Sequence[float] | Sequence[str] | Uints
+)
+"""Stored as bool, u32, f32 or string, and as arrays of bool, i32, f32, strings or u32."""
 
 StoredType = Literal["F32", "F16", "BF16"]
 
@@ -28,6 +38,10 @@ class OutputTensor:
     stored: StoredType
     read: Callable[[], NDArray[Any]]
     """The values in the stored type; BF16 as the 16-bit integers of its bits."""
+    from_fp8: bool = False
+    """The checkpoint has it in FP8."""
+    stacked: bool = False
+    """It was put together from tensors of single experts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,37 @@ class Config:
             return float(value)
         return 0.0
 
+    def text(self, key: str) -> str:
+        """A text; empty if there is none."""
+        value = self.values.get(key)
+        if value is None or isinstance(value, str):
+            return value or ""
+        raise self._wrong(key, value, "a text")
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """Whether something is so; ``default`` if the configuration does not say."""
+        value = self.values.get(key)
+        if value is None or isinstance(value, bool):
+            return default if value is None else value
+        raise self._wrong(key, value, "true or false")
+
+    def items(self, key: str) -> list[Any]:
+        """A list; empty if there is none."""
+        value = self.values.get(key)
+        if value is None or isinstance(value, list):
+            return value or []
+        raise self._wrong(key, value, "a list")
+
+    def section(self, *keys: str) -> Config:
+        """The first part of the configuration that is there under one of the names; else an empty one."""
+        for key in keys:
+            value = self.values.get(key)
+            if isinstance(value, dict):
+                return Config(value, self.architecture)
+            if value is not None:
+                raise self._wrong(key, value, "an object")
+        return Config({}, self.architecture)
+
     def _given(self, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         """The values that count, truth values as texts so that they are not taken for numbers."""
         for key in keys:

@@ -42,6 +42,13 @@ class ModelFolder:
     def object_if_there(self, name: str) -> dict[str, Any]:
         return self.object(name) if self.has(name) else {}
 
+    def content(self, name: str) -> bytes:
+        """The bytes of a small file."""
+        path = self._path(name)
+        if (size := path.stat().st_size) > MAX_JSON_BYTES:
+            raise ConversionFailed(f"read {name}: {size} bytes exceed maximum {MAX_JSON_BYTES}")
+        return path.read_bytes()
+
     def text(self, name: str) -> str:
         return self._path(name).read_text("utf-8", "replace")
 

@@ -6,13 +6,39 @@ from collections.abc import Mapping
 
 from orchestrator.create.convert.base import Converter
 from orchestrator.create.convert.bert import convert_bert
+from orchestrator.create.convert.cohere import convert_cohere
+from orchestrator.create.convert.deepseek import convert_deepseek_v3, convert_glm4_moe_lite
 from orchestrator.create.convert.errors import UnsupportedArchitecture
+from orchestrator.create.convert.gemma import convert_gemma, convert_gemma2, convert_gemma3
+from orchestrator.create.convert.lfm import convert_lfm2
+from orchestrator.create.convert.llama import convert_llama, convert_mixtral
+from orchestrator.create.convert.mistral import convert_ministral3
 from orchestrator.create.convert.nomic_bert import convert_nomic_bert
+from orchestrator.create.convert.olmo import convert_olmo3
+from orchestrator.create.convert.phi import convert_phi3
+from orchestrator.create.convert.qwen import convert_qwen2, convert_qwen3
 
 CONVERTERS: Mapping[str, Converter] = {
     "BertModel": convert_bert,
+    "CohereForCausalLM": convert_cohere,
+    "DeepseekV3ForCausalLM": convert_deepseek_v3,
+    "Gemma2ForCausalLM": convert_gemma2,
+    "Gemma3ForCausalLM": convert_gemma3,
+    "GemmaForCausalLM": convert_gemma,
+    "Glm4MoeLiteForCausalLM": convert_glm4_moe_lite,
+    "Lfm2ForCausalLM": convert_lfm2,
+    "Lfm2MoeForCausalLM": convert_lfm2,
+    "LlamaForCausalLM": convert_llama,
+    "Ministral3ForCausalLM": convert_ministral3,
+    "MistralForCausalLM": convert_llama,
+    "MixtralForCausalLM": convert_mixtral,
     "NomicBertModel": convert_nomic_bert,
     "NomicBertMoEModel": convert_nomic_bert,
+    "Olmo3ForCausalLM": convert_olmo3,
+    "Phi3ForCausalLM": convert_phi3,
+    "Qwen2ForCausalLM": convert_qwen2,
+    "Qwen3ForCausalLM": convert_qwen3,
+    "Qwen3MoeForCausalLM": convert_qwen3,
 }
 
 

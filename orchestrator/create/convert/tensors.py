@@ -12,12 +12,14 @@ import numpy as np
 
 from orchestrator.create.convert.base import OutputTensor, StoredType
 from orchestrator.create.convert.errors import ConversionFailed
+from orchestrator.create.convert.fp8 import block_size, decoded, scales_of
 from orchestrator.files.errors import MalformedSafetensors
 from orchestrator.files.safetensors import SafetensorsTensor, read_safetensors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from orchestrator.create.convert.config import Config
     from orchestrator.create.convert.folder import ModelFolder
 
 MAX_DIMENSIONS = 4
@@ -43,18 +45,31 @@ _HALF_EVEN_FROM_BRAIN_STARTS = ("v.", "s.", "mm.")
 
 
 def renamed_tensors(
-    folder: ModelFolder, rename: Callable[[str], str], *, dropped: Iterable[str] = ()
+    folder: ModelFolder,
+    rename: Callable[[str], str],
+    *,
+    dropped: Iterable[str] = (),
+    config: Config | None = None,
 ) -> list[OutputTensor]:
-    """Every tensor of the folder under its new name, but those ``dropped`` (by their old names)."""
-    left_out = frozenset(dropped)
+    """Every tensor of the folder under its new name, but those ``dropped`` (by their old names).
+
+    ``config`` says how weights in FP8 are scaled; without it there must be none. Raises ``ConversionFailed``.
+    """
+    sources = _sources(folder)
+    scales = scales_of({source.name: source for source in sources}) if config else {}
+    size = block_size(config) if config and scales else None
+    left_out = {*dropped, *(scale.name for scale in scales.values())}
     tensors: dict[str, OutputTensor] = {}
-    for source in _sources(folder):
+    for source in sources:
         if source.name in left_out:
             continue
         name = rename(source.name)
         if name in tensors:
             raise ConversionFailed(f"duplicate tensor name '{name}' was found for this model")
-        tensors[name] = output_tensor(name, source)
+        if scale := scales.get(source.name):
+            tensors[name] = decoded(name, source, scale, size)
+        else:
+            tensors[name] = output_tensor(name, source)
     return list(tensors.values())
 
 
@@ -97,10 +112,14 @@ def _values(source: SafetensorsTensor, stored: StoredType) -> NDArray[Any]:
                 return source.float32().astype(np.float16)
 
 
-def _sources(folder: ModelFolder) -> Iterable[SafetensorsTensor]:
+def _sources(folder: ModelFolder) -> list[SafetensorsTensor]:
+    """The tensors of all files, in the order of names within each file."""
+    sources: list[SafetensorsTensor] = []
     for name, path in folder.weights().items():
         try:
-            tensors = read_safetensors(path)
+            sources += read_safetensors(path).values()
         except MalformedSafetensors as error:
             raise ConversionFailed(str(error).replace(path.name, name, 1)) from error
-        yield from tensors.values()
+    if not sources:
+        raise ConversionFailed(f"{', '.join(folder.weights())}: there is no tensor")
+    return sources

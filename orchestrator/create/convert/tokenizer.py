@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.create.convert.errors import ConversionFailed
+from orchestrator.create.convert.sentencepiece import Piece, read_sentencepiece
 
 if TYPE_CHECKING:
     from orchestrator.create.convert.base import MetadataValue
@@ -75,6 +76,8 @@ class Tokenizer:
     special: Mapping[str, SpecialToken] = field(default_factory=dict)
     """By the word of the GGUF key: ``bos``, ``cls`` …"""
     chat_template: str = ""
+    adds_space: bool = True
+    """An engine of the ``llama`` kind puts a space in front of a text."""
 
     def padded(self, count: int) -> Tokenizer:
         """At least ``count`` tokens: the rows of the embedding that no token uses get names."""
@@ -86,7 +89,7 @@ class Tokenizer:
         return replace(
             self,
             tokens=self.tokens + [f"[PAD{number}]" for number in range(missing)],
-            scores=self.scores + [-1.0] * missing,
+            scores=self.scores + [_PADDING_SCORE] * missing,
             types=self.types + [TokenType.USER_DEFINED] * missing,
         )
 
@@ -101,6 +104,8 @@ class Tokenizer:
         }
         if self.merges:
             metadata["tokenizer.ggml.merges"] = self.merges
+        if not self.adds_space:
+            metadata["tokenizer.ggml.add_space_prefix"] = False
         if self.chat_template:
             metadata["tokenizer.chat_template"] = self.chat_template
         for role, token in self.special.items():
@@ -113,26 +118,99 @@ class Tokenizer:
 
 
 def read_tokenizer(folder: ModelFolder) -> Tokenizer:
-    """The tokenizer of ``tokenizer.json``."""
-    if not folder.has("tokenizer.json"):
-        if folder.has("tokenizer.model"):
-            raise ConversionFailed("tokenizer.model cannot be converted yet, tokenizer.json can")
+    """The tokenizer of ``tokenizer.model``, or else of ``tokenizer.json``."""
+    if folder.has("tokenizer.model"):
+        content = folder.object_if_there("tokenizer.json")
+        added = _added_tokens(content)
+        vocabulary = _sentencepiece(folder)
+    elif folder.has("tokenizer.json"):
+        content = folder.object("tokenizer.json")
+        added = _added_tokens(content)
+        vocabulary = _byte_level(content, added)
+    else:
         raise ConversionFailed("unknown tokenizer format")
-    content = folder.object("tokenizer.json")
-    model = _member(content, "model", dict)
-    added = _added_tokens(content)
-    tokens, types = _vocabulary(_member(model, "vocab", dict), added)
     config = folder.object_if_there("tokenizer_config.json")
-    return Tokenizer(
-        model="gpt2",
-        tokens=tokens,
-        scores=[float(number) for number in range(len(tokens))],
-        types=types,
-        merges=_merges(model.get("merges")),
+    merges = content.get("model", {}).get("merges") if isinstance(content.get("model"), dict) else None
+    return replace(
+        vocabulary,
+        merges=_merges(merges),
         pre=_pre_tokenizer(content.get("pre_tokenizer")),
         special=_special_tokens(config, folder.object_if_there("generation_config.json"), added),
         chat_template=_chat_template(config, folder),
+        adds_space=vocabulary.adds_space and config.get("add_prefix_space") is not False,
     )
+
+
+def _byte_level(content: dict[str, Any], added: list[_AddedToken]) -> Tokenizer:
+    by_id = _vocabulary(_member(_member(content, "model", dict), "vocab", dict), added)
+    tokens, scores, types = [], [], []
+    for number in range(max(by_id, default=-1) + 1):
+        text, kind = by_id.get(number, (f"[PAD{number}]", TokenType.UNUSED))
+        tokens.append(text)
+        scores.append(float(number) if number in by_id else _PADDING_SCORE)
+        types.append(kind)
+    return Tokenizer(model="gpt2", tokens=tokens, scores=scores, types=types)
+
+
+_KEPT_TYPES = frozenset({TokenType.UNKNOWN, TokenType.CONTROL, TokenType.UNUSED, TokenType.BYTE})
+_ADDED_SCORE = -1000.0
+_PADDING_SCORE = -1.0
+_CONTROLS = frozenset(
+    f"<{word}>"
+    for word in (
+        "start_of_turn", "end_of_turn", "start_function_declaration", "end_function_declaration",
+        "start_function_call", "end_function_call", "start_function_response", "end_function_response",
+        "escape",
+    )
+)  # fmt: skip
+"""Pieces that structure a conversation, whatever their type in the file."""
+
+
+def _sentencepiece(folder: ModelFolder) -> Tokenizer:
+    model = read_sentencepiece(folder.content("tokenizer.model"))
+    controls = _CONTROLS | _additional_special(folder)
+    known = [replace(piece, type=_type(piece, controls)) for piece in model.pieces]
+    pieces = [*known, *_added_pieces(folder, known)]
+    return Tokenizer(
+        model="llama",
+        tokens=[piece.text for piece in pieces],
+        scores=[piece.score for piece in pieces],
+        types=[piece.type for piece in pieces],
+        adds_space=model.adds_space,
+    )
+
+
+def _type(piece: Piece, controls: Set[str]) -> int:
+    if piece.text in controls:
+        return TokenType.CONTROL
+    return piece.type if piece.type in _KEPT_TYPES else TokenType.NORMAL
+
+
+def _additional_special(folder: ModelFolder) -> frozenset[str]:
+    names = set()
+    for entry in folder.object_if_there("special_tokens_map.json").get("additional_special_tokens") or ():
+        match entry:
+            case str(text) | {"content": str(text)}:
+                names.add(text)
+    return frozenset(names)
+
+
+def _added_pieces(folder: ModelFolder, pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """The tokens of ``added_tokens.json``, which go on where the pieces end."""
+    added = folder.object_if_there("added_tokens.json")
+    for text, number in added.items():
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise ConversionFailed(f"parse added_tokens.json: bad id {number!r:.80} of token {text!r:.80}")
+    size = len(pieces)
+    for text, number in sorted(added.items(), key=lambda entry: entry[1]):
+        if 0 <= number < len(pieces):
+            if pieces[number].text != text:
+                raise ConversionFailed(f"token mismatch: {text} != {pieces[number].text} at pos [{number}]")
+            continue
+        if number != size:
+            raise ConversionFailed(f"invalid token id: [{number}] as pos [{size}]")
+        size += 1
+        yield Piece(text, _ADDED_SCORE, TokenType.USER_DEFINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +231,8 @@ def _added_tokens(content: dict[str, Any]) -> list[_AddedToken]:
     return tokens
 
 
-def _vocabulary(vocab: dict[str, Any], added: list[_AddedToken]) -> tuple[list[str], list[int]]:
-    """Texts and types of the tokens by id; ids that no token has are filled."""
+def _vocabulary(vocab: dict[str, Any], added: list[_AddedToken]) -> dict[int, tuple[str, int]]:
+    """Texts and types of the tokens by id."""
     by_id: dict[int, tuple[str, int]] = {}
     for text, number in vocab.items():
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MAX_TOKENS:
@@ -162,11 +240,7 @@ def _vocabulary(vocab: dict[str, Any], added: list[_AddedToken]) -> tuple[list[s
         by_id[number] = (text, TokenType.NORMAL)
     for token in added:
         by_id[token.id] = (token.content, TokenType.CONTROL if token.special else TokenType.USER_DEFINED)
-    entries = [
-        by_id.get(number, (f"[PAD{number}]", TokenType.UNUSED))
-        for number in range(max(by_id, default=-1) + 1)
-    ]
-    return [text for text, _ in entries], [kind for _, kind in entries]
+    return by_id
 
 
 def _merges(merges: Any) -> list[str]:

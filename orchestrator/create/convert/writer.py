@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter
 
-from orchestrator.create.convert.base import GgufContent, MetadataValue, OutputTensor, StoredType
+from orchestrator.create.convert.base import GgufContent, MetadataValue, OutputTensor, StoredType, Uints
 
 Progress = Callable[[int, int], None]
 """Called with the bytes written and those to be written in all."""
@@ -44,7 +44,8 @@ def _write(path: Path, content: GgufContent, on_progress: Progress) -> None:
     writer = GGUFWriter(path, content.architecture)
     try:
         for key, value in _sorted_metadata(content):
-            writer.add_key_value(key, value, *_value_types(value))
+            plain = value.values if isinstance(value, Uints) else value
+            writer.add_key_value(key, plain, *_value_types(value))
         tensors = sorted(content.tensors, key=_place)
         for tensor in tensors:
             kind, dtype = _STORED[tensor.stored]
@@ -82,6 +83,8 @@ def _size_bytes(tensor: OutputTensor) -> int:
 
 
 def _value_types(value: MetadataValue) -> tuple[GGUFValueType, GGUFValueType | None]:
+    if isinstance(value, Uints):
+        return GGUFValueType.ARRAY, GGUFValueType.UINT32
     if isinstance(value, Sequence) and not isinstance(value, str):
         return GGUFValueType.ARRAY, _scalar_type(value[0], GGUFValueType.INT32)
     return _scalar_type(value, GGUFValueType.UINT32), None

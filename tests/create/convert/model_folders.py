@@ -23,6 +23,18 @@ def write_folder(name: str, directory: Path) -> dict[str, Path]:
     return files_in(directory)
 
 
+def configuration(name: str) -> dict[str, Any]:
+    """The content of ``config.json`` in the folder ``name``; empty if there is no such folder or file."""
+    folder = _program().FOLDERS.get(name)
+    return (folder().config or {}) if folder else {}
+
+
+def spm_model(pieces: list[tuple[str, float, int]], *, dummy_prefix: bool = True) -> bytes:
+    """A SentencePiece file of pieces: text, score, type."""
+    content: bytes = _program().spm_model(pieces, dummy_prefix)
+    return content
+
+
 def change(directory: Path, changes: Iterable[Mapping[str, Any]]) -> dict[str, Path]:
     """Apply the changes of a case to a written folder, and give its files."""
     for entry in changes:
