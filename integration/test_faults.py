@@ -36,6 +36,7 @@ from integration.toy import (
     post,
     request_head,
     send_body,
+    toy_weights,
     until,
     waiting,
 )
@@ -246,6 +247,19 @@ def test_what_no_engine_takes_is_refused_and_nobody_leaves_for_it(
     answer = generate(server, options=options)
     assert answer.status == 400
     assert "there is no such GPU" in answer.body["error"]
+    assert engine.processes() == before
+
+
+def test_a_window_that_memory_can_never_hold_is_refused_and_nobody_leaves_for_it(
+    engine: StandIn, server: Server
+) -> None:
+    wide = {"llama.context_length": 2**30, "llama.embedding_length": 8192, "llama.attention.head_count": 1}
+    create(server, "wide", toy_weights("wide", wide))
+    assert generate(server, "wide", options={"num_ctx": 4096}).status == 200
+    before = engine.processes()
+    answer = generate(server, "wide", options={"num_ctx": 2**30})
+    assert answer.status == 500
+    assert answer.body["error"].startswith("model requires more system memory (")
     assert engine.processes() == before
 
 

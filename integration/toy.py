@@ -19,14 +19,15 @@ MODEL = "toy"
 PATIENCE_S = 20
 
 
-def toy_weights(name: str = MODEL) -> bytes:
+def toy_weights(name: str = MODEL, facts: Mapping[str, Any] | None = None) -> bytes:
     """A model that only a scripted engine can run; another name makes another file."""
-    metadata = {
+    metadata: dict[str, Any] = {
         "general.architecture": "llama",
         "general.name": name,
         "llama.block_count": 1,
         "llama.context_length": 4096,
         "tokenizer.ggml.model": "gpt2",
+        **(facts or {}),
     }
     return build_gguf(metadata, [Tensor("token_embd.weight", (32, 4))])
 
