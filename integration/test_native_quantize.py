@@ -27,6 +27,9 @@ pytestmark = [
 NOT_CONVERTED = re.compile(r"unsupported|not supported|unknown architecture|no converter", re.IGNORECASE)
 """What is said of a folder whose architecture is not read yet."""
 
+DROPPED = "rotary_emb.inv_freq"
+"""Recorded files have it, and engines refuse them for it."""
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -75,4 +78,5 @@ def test_a_folder_is_quantized_as_recorded(
     header = read_header(weights(home, server))
     assert header.config.uint("general.file_type") == record["out"]["general.file_type"]
     found = {tensor.name: tensor.type for tensor in header.tensors}
-    assert found == record["out"]["types"]
+    recorded = record["out"]["types"].items()
+    assert found == {name: kind for name, kind in recorded if not name.endswith(DROPPED)}
