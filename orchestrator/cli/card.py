@@ -32,7 +32,7 @@ def draw(card: ModelCard, *, verbose: bool = False) -> str:
 
 def parameter_lines(card: ModelCard) -> list[str]:
     """The model's parameters, one a line, by name; several values of one keep their order."""
-    lines = (card.get("parameters") or "").splitlines()
+    lines = (card.get("parameters") or "").split("\n")
     return sorted((line for line in lines if line.strip()), key=lambda line: line.split()[0])
 
 
@@ -95,7 +95,7 @@ def _tensors(card: ModelCard) -> list[Row]:
 
 
 def _beginning(text: str) -> list[Row]:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
     more = ["..."] if len(lines) > _TEXT_LINES else []
     return [[line] for line in lines[:_TEXT_LINES] + more]
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
@@ -60,13 +60,15 @@ class Editor:
         display: Output | None = None,
     ) -> None:
         self.history = history
+        self.has_pasted_lines = False
+        """Lines were pasted into what was read last: they are no commands, whatever they begin with."""
         self._editor_command = editor_command
         self._hint = _Hint()
         self._session: PromptSession[str] = PromptSession(
             multiline=True,
             prompt_continuation=_CONTINUED,
             history=_Remembered(history),
-            key_bindings=_keys(self._hint),
+            key_bindings=_keys(self._hint, self._pasted),
             input_processors=[self._hint],
             reserve_space_for_menu=0,
             enable_suspend=True,
@@ -89,6 +91,7 @@ class Editor:
         Raises ``Interrupted`` on Ctrl+C and ``EOFError`` on Ctrl+D.
         """
         text = ""
+        self.has_pasted_lines = False
         while True:
             self._hint.first = _BLOCK_HINT if continued else _MESSAGE_HINT
             self._session.app.erase_when_done = False
@@ -102,6 +105,9 @@ class Editor:
                 text = _STRAY_BYTE.sub("\ufffd", text)
                 self.history.add(text)
                 return text
+
+    def _pasted(self, text: str) -> None:
+        self.has_pasted_lines |= "\n" in text.rstrip("\n")
 
     def _edit(self, text: str) -> str:
         """What a real editor makes of the text; empty, with a word why, when it fails."""
@@ -163,8 +169,8 @@ class _Hint(Processor):
         return Transformation(fragments)
 
 
-def _keys(hint: _Hint) -> KeyBindings:
-    """The keys that do not do what the library would have them do."""
+def _keys(hint: _Hint, pasted: Callable[[str], None]) -> KeyBindings:
+    """The keys that do not do what the library would have them do; ``pasted`` is told what is pasted."""
     keys = KeyBindings()
 
     @keys.add("enter")
@@ -179,7 +185,9 @@ def _keys(hint: _Hint) -> KeyBindings:
     @keys.add(Keys.BracketedPaste, eager=True)
     def paste(event: KeyPressEvent) -> None:
         hint.next = _MESSAGE_HINT
-        event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        pasted(text)
+        event.current_buffer.insert_text(text)
 
     @keys.add("tab")
     def indent(event: KeyPressEvent) -> None:

@@ -91,7 +91,7 @@ class Session:
     def _obey(self, line: str) -> None:
         if line.startswith(QUOTES):
             self._send(self.read_block(line.removeprefix(QUOTES)))
-        elif line.startswith("/") and not self._names_file(line):
+        elif line.startswith("/") and not self.editor.has_pasted_lines and not self._names_file(line):
             slash.obey(self, line)
         elif line:
             self._send(line)

@@ -83,6 +83,8 @@ def test_an_empty_line_is_not_sent_but_blanks_are(talk: Any, server: NativeServe
         ([f"one{CTRL_J}two"], "one\ntwo"),
         (["\x1b[200~one\rtwo\x1b[201~"], "one\ntwo"),
         (["\x1b[200~one\r\x1b[201~"], "one\n"),
+        (["\x1b[200~// one\rtwo\x1b[201~"], "// one\ntwo"),
+        (["\x1b[200~/bye\r/list\x1b[201~"], "/bye\n/list"),
         (["\tone"], "        one"),
     ],
 )
@@ -99,6 +101,12 @@ def test_bytes_that_are_no_text_are_replaced(server: NativeServer, tmp_path: Pat
         Session(native, Settings("m"), editor).run()
     assert said(server) == [{"role": "user", "content": "a\ufffdbä"}]
     assert (tmp_path / "history").read_text() == "a\ufffdbä\n"
+
+
+@pytest.mark.parametrize("end", ["", "\r"])
+def test_one_pasted_line_may_be_a_command(talk: Any, server: NativeServer, end: str) -> None:
+    out, _ = talk("\x1b[200~one\rtwo\x1b[201~", f"\x1b[200~/frob{end}\x1b[201~")
+    assert out.endswith("Unknown command '/frob'. Type /? for help\n")
 
 
 def test_ctrl_c_leaves_a_block(talk: Any, server: NativeServer) -> None:
