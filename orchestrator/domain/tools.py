@@ -78,8 +78,8 @@ def parse_tools(value: Any) -> tuple[Tool, ...]:
 
 def parse_tool(value: Any) -> Tool:
     """Read one tool definition. Raises ``InvalidTool`` on a value of the wrong type."""
-    tool = _object(value, "tools")
-    function = _object(tool.get("function"), "tools.function")
+    tool = _record(value, "tools", _TOOL)
+    function = _record(tool.get("function"), "tools.function", _FUNCTION)
     parameters = _object(function.get("parameters"), "tools.function.parameters")
     return Tool(
         type=_string(tool.get("type"), "tools.type"),
@@ -156,7 +156,8 @@ def property_json(prop: Property) -> dict[str, Any]:
     return out
 
 
-def _parameters(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> Parameters:
+def _parameters(given: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> Parameters:
+    schema = _record(given, "tools.function.parameters", _PARAMETERS)
     return Parameters(
         type=_string(schema.get("type"), "tools.function.parameters.type"),
         defs=schema.get("$defs"),
@@ -174,7 +175,7 @@ def _properties(value: Any) -> dict[str, Property] | None:
 
 
 def _property(value: Any) -> Property:
-    prop = _object(value, "properties")
+    prop = _record(value, "properties", _PROPERTY)
     types = prop.get("type", [])
     return Property(
         any_of=tuple(_property(branch) for branch in _array(prop.get("anyOf"), "anyOf")),
@@ -185,6 +186,22 @@ def _property(value: Any) -> Property:
         properties=_properties(prop.get("properties")),
         required=_strings(prop.get("required"), "required"),
     )
+
+
+def _spellings(*names: str) -> Mapping[str, str]:
+    return {name.casefold(): name for name in names}
+
+
+_TOOL = _spellings("type", "items", "function")
+_FUNCTION = _spellings("name", "description", "parameters")
+_PARAMETERS = _spellings("type", "$defs", "items", "required", "properties")
+_PROPERTY = _spellings("anyOf", "type", "items", "description", "enum", "properties", "required")
+
+
+def _record(value: Any, where: str, spellings: Mapping[str, str]) -> dict[str, Any]:
+    """The members of an object whose names count in any case; names of properties are not among them."""
+    members = _object(value, where)
+    return {spellings.get(key.casefold(), key): member for key, member in members.items()}
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:

@@ -60,3 +60,24 @@ def test_what_is_always_written_is_written_of_an_empty_tool(tool: Any) -> None:
     assert [tool_json(parsed) for parsed in parse_tools([tool])] == [
         {"type": "", "function": {"name": "", "parameters": {"type": "", "properties": None}}}
     ]
+
+
+def test_names_of_members_match_in_any_case_and_names_of_properties_are_the_clients() -> None:
+    properties = {"Type": {"Type": "string", "ENUM": ["a"], "AnyOf": [{"TYPE": "null"}]}, "type": {}}
+    parameters = {"TYPE": "object", "Properties": properties, "Required": ["Type"], "$DEFS": {"X": {}}}
+    [tool] = parse_tools([{"Type": "function", "Function": {"NAME": "f", "parameters": parameters}}])
+    assert tool_json(tool) == {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {
+                "type": "object",
+                "$defs": {"X": {}},
+                "required": ["Type"],
+                "properties": {
+                    "Type": {"anyOf": [{"type": "null"}], "type": "string", "enum": ["a"]},
+                    "type": {},
+                },
+            },
+        },
+    }
