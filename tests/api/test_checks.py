@@ -128,3 +128,16 @@ async def test_unloading_asks_for_nothing_but_the_model(models: Client, state: A
         status, reply = await sent(models, "POST", path, body)
         assert (status, reply["done_reason"]) == (200, "unload")
     assert state.scheduler.loaded() == ()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("path", "wish"), [("/api/chat", {"messages": [USER]}), ("/api/generate", {"prompt": "x"})]
+)
+async def test_a_load_that_fails_is_told_as_json_whether_or_not_a_stream_was_wanted(
+    models: Client, path: str, wish: dict[str, Any], stream: bool
+) -> None:
+    body = {"model": "owlet", "stream": stream, **wish}
+    async with models.post(path, json=body) as reply:
+        assert (reply.status, await reply.json()) == (500, {"error": "no engine here"})
+        assert reply.headers["Content-Type"] == "application/json; charset=utf-8"

@@ -26,7 +26,7 @@ from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered, stream_records
 from orchestrator.api.warnings import request_warnings
 from orchestrator.domain.formats import InvalidFormat
-from orchestrator.errors import EngineRefused, RunnerFailed
+from orchestrator.errors import EngineRefused, OrchestratorError, RunnerFailed
 from orchestrator.inference.chat import chat
 from orchestrator.inference.errors import ContextOverflow, PromptTooLong
 from orchestrator.inference.generate import generate
@@ -38,8 +38,10 @@ GENERATE = GenerateShape()
 
 _KEYS = wire.ChatRequest.known_names | wire.GenerateRequest.known_names | wire.Message.known_names
 
-_WHILE_GENERATING = (EngineRefused, RunnerFailed, PromptTooLong, ContextOverflow, InvalidFormat)
-"""Errors of a generation: in place of a stream they go out as the stream would have, without a charset."""
+_OF_A_PROMPT = (EngineRefused, PromptTooLong, ContextOverflow, InvalidFormat)
+_OF_A_GENERATION = (RunnerFailed, *_OF_A_PROMPT)
+"""In place of a stream they go out as the stream would have, without a charset; what fails before, a load
+among it, never would have been one."""
 
 
 def routes(state: AppState) -> Iterable[Route]:
@@ -89,11 +91,22 @@ async def _answered(
                     return _one(debug_record(asked.model, asked.shape, reply))
                 case Generation():
                     return await _generated(request, reply, asked)
-    except _WHILE_GENERATING as error:
-        return NATIVE.reply(error, content_type=PLAIN_JSON if asked.stream else JSON)
+    except _OF_A_PROMPT as error:
+        return _failed(error, asked)
+
+
+def _failed(error: OrchestratorError, asked: _Asked) -> web.Response:
+    return NATIVE.reply(error, content_type=PLAIN_JSON if asked.stream else JSON)
 
 
 async def _generated(request: web.Request, generation: Generation, asked: _Asked) -> web.StreamResponse:
+    try:
+        return await _written(request, generation, asked)
+    except _OF_A_GENERATION as error:
+        return _failed(error, asked)
+
+
+async def _written(request: web.Request, generation: Generation, asked: _Asked) -> web.StreamResponse:
     records = Records(asked.model, asked.shape, generation, asked.warnings)
     headers = truncation_headers(generation.overflow)
     if not asked.stream:
