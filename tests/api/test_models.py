@@ -15,6 +15,8 @@ import pytest
 
 from orchestrator.api.state import AppState
 from orchestrator.domain.names import ModelName
+from orchestrator.modelfile.commands import Keyword
+from orchestrator.modelfile.parser import parse_modelfile
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.wire import Layer, Manifest, MediaType, ModelConfig
 from tests.api.conftest import Client, serving
@@ -233,7 +235,7 @@ async def test_a_model_is_shown(client: Client, state: AppState) -> None:
         "TEMPLATE {{ .Prompt }}!\n"
         "SYSTEM You are an owl.\n"
         "PARAMETER num_ctx 4096\n"
-        "PARAMETER seed 2e+06\n"
+        "PARAMETER seed 2000000\n"
         "PARAMETER stop <a>\n"
         "PARAMETER stop b\n"
         "PARAMETER temperature 0.7\n"
@@ -298,6 +300,19 @@ async def test_options_and_system_of_the_request_are_shown_in_the_modelfile(clie
     assert body["system"] == "new"
     assert '"x"' in body["parameters"]
     assert body["template"] == "{{ .Prompt }}"
+
+
+async def test_large_whole_numbers_can_be_read_back_from_the_modelfile(client: Client) -> None:
+    await made(client, parameters={"seed": 123456789, "num_ctx": 1000000, "use_mmap": True, "top_p": 0.25})
+    _, body = await sent(client, "POST", "/api/show", {"model": "owlet"})
+    assert body["parameters"].splitlines()[:2] == [
+        "num_ctx                        1e+06",
+        "seed                           1.23456789e+08",
+    ]
+    parameters = {
+        command.name: command.value for command in parse_modelfile(body["modelfile"]).all(Keyword.PARAMETER)
+    }
+    assert parameters == {"num_ctx": "1000000", "seed": "123456789", "top_p": "0.25", "use_mmap": "true"}
 
 
 async def test_the_modelfile_of_a_model_that_is_kept_as_tensors_starts_from_its_name(

@@ -110,7 +110,7 @@ def _commands(model: Model, template: str, system: str, parameters: Mapping[str,
         if text:
             yield Command(keyword, text)
     for name, value in _flat(parameters):
-        yield Command(Keyword.PARAMETER, _plain(value), name)
+        yield Command(Keyword.PARAMETER, str(value) if type(value) is int else _plain(value), name)
     for license_text in model.licenses:
         yield Command(Keyword.LICENSE, license_text)
     for message in model.messages:
