@@ -5,6 +5,7 @@ Source: ``gguf-convert`` §5.6.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,14 +64,21 @@ def _sentence_modules(folder: ModelFolder) -> dict[str, MetadataValue]:
     modules = folder.json("modules.json")
     if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
         raise ConversionFailed("parse modules.json: not a list of modules")
-    pooling, normalize = POOLING_NONE, False
+    kinds = {_kind(module) for module in modules}
+    return {"pooling_type": pooling_of(folder, modules), "normalize_embeddings": "Normalize" in kinds}
+
+
+def pooling_of(folder: ModelFolder, modules: Sequence[dict[str, Any]]) -> int:
+    """How the vectors of tokens become one, by the last module that does it."""
+    pooling = POOLING_NONE
     for module in modules:
-        kind = str(module.get("type")).rpartition(".")[2]
-        if kind == "Pooling":
+        if _kind(module) == "Pooling":
             pooling = _pooling(folder.object(f"{module.get('path', '')}/config.json".lstrip("/")))
-        elif kind == "Normalize":
-            normalize = True
-    return {"pooling_type": pooling, "normalize_embeddings": normalize}
+    return pooling
+
+
+def _kind(module: dict[str, Any]) -> str:
+    return str(module.get("type")).rpartition(".")[2]
 
 
 def _pooling(config: dict[str, Any]) -> int:

@@ -24,7 +24,7 @@ class ModelFolder:
 
     def json(self, name: str) -> Any:
         """The content of a JSON file; bare ``NaN`` and infinities read as 0."""
-        path = self._path(name)
+        path = self.path(name)
         if (size := path.stat().st_size) > MAX_JSON_BYTES:
             raise ConversionFailed(f"parse {name}: {size} bytes exceed maximum {MAX_JSON_BYTES}")
         try:
@@ -44,13 +44,13 @@ class ModelFolder:
 
     def content(self, name: str) -> bytes:
         """The bytes of a small file."""
-        path = self._path(name)
+        path = self.path(name)
         if (size := path.stat().st_size) > MAX_JSON_BYTES:
             raise ConversionFailed(f"read {name}: {size} bytes exceed maximum {MAX_JSON_BYTES}")
         return path.read_bytes()
 
     def text(self, name: str) -> str:
-        return self._path(name).read_text("utf-8", "replace")
+        return self.path(name).read_text("utf-8", "replace")
 
     def weights(self) -> dict[str, Path]:
         """The safetensors files at the top of the folder, names sorted; all the index names must be there."""
@@ -66,7 +66,8 @@ class ModelFolder:
             raise ConversionFailed(f"model.safetensors.index.json names {missing[0]}, which is missing")
         return weights
 
-    def _path(self, name: str) -> Path:
+    def path(self, name: str) -> Path:
+        """Where a file is. Raises ``ConversionFailed`` if there is none."""
         try:
             return self.files[name]
         except KeyError:

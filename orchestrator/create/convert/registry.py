@@ -8,8 +8,10 @@ from orchestrator.create.convert.base import Converter
 from orchestrator.create.convert.bert import convert_bert
 from orchestrator.create.convert.cohere import convert_cohere
 from orchestrator.create.convert.deepseek import convert_deepseek_v3, convert_glm4_moe_lite
+from orchestrator.create.convert.embeddinggemma import convert_embeddinggemma
 from orchestrator.create.convert.errors import UnsupportedArchitecture
 from orchestrator.create.convert.gemma import convert_gemma, convert_gemma2, convert_gemma3
+from orchestrator.create.convert.gemma3n import convert_gemma3n
 from orchestrator.create.convert.lfm import convert_lfm2
 from orchestrator.create.convert.llama import convert_llama, convert_mixtral
 from orchestrator.create.convert.mistral import convert_ministral3
@@ -24,6 +26,8 @@ CONVERTERS: Mapping[str, Converter] = {
     "DeepseekV3ForCausalLM": convert_deepseek_v3,
     "Gemma2ForCausalLM": convert_gemma2,
     "Gemma3ForCausalLM": convert_gemma3,
+    "Gemma3TextModel": convert_embeddinggemma,
+    "Gemma3nForConditionalGeneration": convert_gemma3n,
     "GemmaForCausalLM": convert_gemma,
     "Glm4MoeLiteForCausalLM": convert_glm4_moe_lite,
     "Lfm2ForCausalLM": convert_lfm2,

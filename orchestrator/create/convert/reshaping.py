@@ -78,6 +78,11 @@ def plus_one(tensor: OutputTensor) -> OutputTensor:
     return computed(tensor, lambda values: values + np.float32(1))
 
 
+def clamped(tensor: OutputTensor, limit: float) -> OutputTensor:
+    """``tensor`` with no value further from zero than ``limit``."""
+    return computed(tensor, lambda values: values.clip(-limit, limit))
+
+
 def cut(tensor: OutputTensor, name: str, part: tuple[slice, ...]) -> OutputTensor:
     """The part of a tensor that ``part`` selects, as a tensor of its own."""
     shape = tuple(len(range(*s.indices(size))) for s, size in zip(part, tensor.shape, strict=False))
@@ -118,14 +123,29 @@ def stacked(
     return others + [_stack(name, members) for name, members in experts.items()]
 
 
+def series(tensors: Iterable[OutputTensor], pattern: re.Pattern[str]) -> list[OutputTensor]:
+    """``tensors`` with those of numbered series put together, one tensor for each series.
+
+    ``pattern`` matches their names and has the groups ``name`` and ``number``. Raises ``ConversionFailed``.
+    """
+    others: list[OutputTensor] = []
+    members: dict[str, dict[int, OutputTensor]] = {}
+    for tensor in tensors:
+        if match := pattern.fullmatch(tensor.name):
+            members.setdefault(f"{match['name']}.weight", {})[int(match["number"])] = tensor
+        else:
+            others.append(tensor)
+    return others + [_stack(name, of_series) for name, of_series in members.items()]
+
+
 def _stack(name: str, members: Mapping[int, OutputTensor]) -> OutputTensor:
     ordered = [members[number] for number in sorted(members)]
     first = ordered[0]
     if sorted(members) != list(range(len(members))):
         missing = next(number for number in range(len(members) + 1) if number not in members)
-        raise ConversionFailed(f'tensor "{name}": expert {missing} is missing')
+        raise ConversionFailed(f'tensor "{name}": number {missing} is missing')
     if any((member.shape, member.stored) != (first.shape, first.stored) for member in ordered):
-        raise ConversionFailed(f'tensor "{name}": experts differ in shape or type')
+        raise ConversionFailed(f'tensor "{name}": its parts differ in shape or type')
     return OutputTensor(
         name,
         (len(ordered), *first.shape),

@@ -112,14 +112,18 @@ def _values(source: SafetensorsTensor, stored: StoredType) -> NDArray[Any]:
                 return source.float32().astype(np.float16)
 
 
+def tensors_of(folder: ModelFolder, name: str) -> list[SafetensorsTensor]:
+    """The tensors of one file of the folder, in the order of their names. Raises ``ConversionFailed``."""
+    path = folder.path(name)
+    try:
+        return [*read_safetensors(path).values()]
+    except MalformedSafetensors as error:
+        raise ConversionFailed(str(error).replace(path.name, name, 1)) from error
+
+
 def _sources(folder: ModelFolder) -> list[SafetensorsTensor]:
-    """The tensors of all files, in the order of names within each file."""
-    sources: list[SafetensorsTensor] = []
-    for name, path in folder.weights().items():
-        try:
-            sources += read_safetensors(path).values()
-        except MalformedSafetensors as error:
-            raise ConversionFailed(str(error).replace(path.name, name, 1)) from error
+    """The tensors of all files at the top of the folder."""
+    sources = [tensor for name in folder.weights() for tensor in tensors_of(folder, name)]
     if not sources:
         raise ConversionFailed(f"{', '.join(folder.weights())}: there is no tensor")
     return sources

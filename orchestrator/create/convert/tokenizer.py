@@ -93,6 +93,10 @@ class Tokenizer:
             types=self.types + [TokenType.USER_DEFINED] * missing,
         )
 
+    def cut(self, count: int) -> Tokenizer:
+        """At most ``count`` tokens."""
+        return replace(self, tokens=self.tokens[:count], scores=self.scores[:count], types=self.types[:count])
+
     def metadata(self) -> dict[str, MetadataValue]:
         """The keys of GGUF."""
         metadata: dict[str, MetadataValue] = {

@@ -129,9 +129,9 @@ def test_parts_and_layers_are_kept_apart_and_unknown_parts_left_alone() -> None:
 @pytest.mark.parametrize(
     ("experts", "message"),
     [
-        ([expert(0), expert(2)], "expert 1 is missing"),
-        ([expert(1)], "expert 0 is missing"),
-        ([expert(0), expert(1, shape=(3, 1))], "experts differ in shape or type"),
+        ([expert(0), expert(2)], "number 1 is missing"),
+        ([expert(1)], "number 0 is missing"),
+        ([expert(0), expert(1, shape=(3, 1))], "its parts differ in shape or type"),
     ],
 )
 def test_experts_that_do_not_go_together_are_refused(experts: list[OutputTensor], message: str) -> None:
