@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from orchestrator.domain.option_limits import without_effect
+from orchestrator.domain.option_limits import remarks
 from orchestrator.domain.options import OPTION_NAMES
 
 logger = logging.getLogger(__name__)
@@ -21,13 +21,12 @@ def request_warnings(
     unknown: Sequence[str], options: Mapping[str, Any], known: Collection[str]
 ) -> tuple[str, ...]:
     """One text for each of the ``unknown`` keys, for each option there is none of (case B067), and for each
-    whose value is set aside.
+    whose value does not count as it is.
 
     ``known`` are the keys that may have been meant.
     """
     strange = (name for name, value in options.items() if value is not None and name not in OPTION_NAMES)
-    excessive = (no_effect(f'option "{name}"', why) for name, why in without_effect(options))
-    return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES), *excessive)
+    return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES), *remarks(options))
 
 
 def no_effect(where: str, why: str) -> str:

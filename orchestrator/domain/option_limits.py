@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.domain.options import Options
+from orchestrator.domain.options import WHOLE_OPTIONS, Options
 from orchestrator.errors import BadRequest
 
 MOST_THREADS = 512
 """Source: ggml ``GGML_MAX_N_THREADS``."""
 
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _HELD = ("num_batch", "num_gpu", "draft_num_predict", "num_keep", "top_k", "repeat_last_n")
 """Where more than there can be is all of them. The window bounds ``num_predict``; a seed may be anything."""
 
@@ -40,14 +41,22 @@ def within_limits(options: Options) -> Options:
     return replace(options, **changes) if changes else options
 
 
-def without_effect(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names of ``options`` of a request that ``within_limits`` sets aside, with the reason."""
-    threads = options.get("num_thread")
-    if isinstance(threads, int | float) and threads > MOST_THREADS:
-        yield (
-            "num_thread",
-            f"an engine takes {MOST_THREADS} threads at most, not {threads}; it uses one per core",
-        )
+def remarks(options: Mapping[str, Any]) -> Iterator[str]:
+    """What is told of ``options`` of a request or model whose values do not count as they are."""
+    for name, value in options.items():
+        if name not in WHOLE_OPTIONS or isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if not _INT64_MIN <= value <= _INT64_MAX:
+            yield f'option "{name}" is out of range: it counts as {_INT64_MAX if value > 0 else _INT64_MIN}'
+        if name == "num_thread" and value > MOST_THREADS:
+            yield no_effect(name, f"an engine takes {MOST_THREADS} threads at most, so it uses one per core")
+        if name == "num_batch" and value < 1:
+            yield no_effect(name, "nothing is read in batches so small, so the engine uses its own size")
+
+
+def no_effect(name: str, why: str) -> str:
+    """The remark on an option that is set aside."""
+    return f'option "{name}" has no effect: {why}'
 
 
 def _held(value: int) -> int:

@@ -82,6 +82,12 @@ def read_options(values: Mapping[str, Any]) -> dict[str, Any]:
 
 OPTION_NAMES: frozenset[str] = frozenset(field.name for field in fields(Options))
 
+WHOLE_OPTIONS: tuple[str, ...] = (
+    "num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "draft_num_predict",
+    "num_keep", "seed", "num_predict", "top_k", "repeat_last_n",
+)  # fmt: skip
+"""Options that are whole numbers."""
+
 LOAD_OPTION_NAMES: tuple[str, ...] = (
     "num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread", "draft_num_predict",
 )  # fmt: skip
@@ -217,8 +223,7 @@ def _strings(name: str, value: Any) -> tuple[str, ...]:
 
 
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(("num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "draft_num_predict"), _int),
-    **dict.fromkeys(("num_keep", "seed", "num_predict", "top_k", "repeat_last_n"), _int),
+    **dict.fromkeys(WHOLE_OPTIONS, _int),
     "use_mmap": _bool,
     **dict.fromkeys(("top_p", "min_p", "typical_p", "temperature", "repeat_penalty"), _float),
     **dict.fromkeys(("presence_penalty", "frequency_penalty"), _float),

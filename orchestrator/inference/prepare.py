@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.domain.loads import LoadSpec
-from orchestrator.domain.option_limits import within_limits, without_effect
+from orchestrator.domain.option_limits import remarks, within_limits
 from orchestrator.domain.options import Options, read_options
 from orchestrator.domain.quoting import quoted
 from orchestrator.domain.requests import GenerationRequest
@@ -42,8 +42,8 @@ def load_spec(
     files = model.files
     own, wanted = read_options(model.parameters), read_options(request)
     chosen = own | wanted
-    for name, why in without_effect(chosen):
-        logger.warning("option has no effect", extra={"option": name, "reason": why})
+    for remark in remarks({**own, **request}):
+        logger.warning("%s", remark, extra={"model": model.name.short})
     # the model's own stops end its turn; a request that adds some must not take those away (case B088)
     settled: dict[str, Any] = {
         "stop": tuple(dict.fromkeys((*wanted.get("stop", ()), *own.get("stop", ())))),

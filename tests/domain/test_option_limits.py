@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.option_limits import MOST_THREADS, OptionOutOfRange, within_limits, without_effect
-from orchestrator.domain.options import Options
+from orchestrator.domain.option_limits import MOST_THREADS, OptionOutOfRange, remarks, within_limits
+from orchestrator.domain.options import WHOLE_OPTIONS, Options, read_options
 
 INT_MAX = 2**31 - 1
-WHOLE = tuple(field.name for field in fields(Options) if "int" in str(field.type))
 UNLIMITED = {"seed", "num_predict"}
 """Options that are bounded by something else, or not at all."""
 REFUSED = {"num_ctx", "main_gpu"}
@@ -21,13 +19,13 @@ def held(**options: Any) -> Options:
     return within_limits(Options(**options))
 
 
-@pytest.mark.parametrize("name", sorted({*WHOLE} - UNLIMITED))
+@pytest.mark.parametrize("name", sorted({*WHOLE_OPTIONS} - UNLIMITED))
 @pytest.mark.parametrize("value", [-(2**31), -2, -1, 0, 1, 7, 512])
 def test_what_an_engine_reads_stays_as_it_is(name: str, value: int) -> None:
     assert getattr(held(**{name: value}), name) == value
 
 
-@given(st.sampled_from(sorted({*WHOLE} - UNLIMITED - REFUSED)), st.integers(-(2**63), 2**63 - 1))
+@given(st.sampled_from(sorted({*WHOLE_OPTIONS} - UNLIMITED - REFUSED)), st.integers(-(2**63), 2**63 - 1))
 def test_no_engine_is_given_more_than_it_reads(name: str, value: int) -> None:
     assert -(2**63) <= getattr(held(**{name: value}), name) <= INT_MAX
 
@@ -52,13 +50,28 @@ def test_what_means_nothing_is_refused(options: dict[str, int]) -> None:
         held(**options)
 
 
-@pytest.mark.parametrize("threads", [None, "many", True, 0, MOST_THREADS])
-def test_nothing_is_told_of_threads_an_engine_takes(threads: Any) -> None:
-    assert list(without_effect({"num_thread": threads, "num_ctx": 5})) == []
+@pytest.mark.parametrize("name", WHOLE_OPTIONS)
+@pytest.mark.parametrize("value", [None, "many", True, 1, 1.5, MOST_THREADS])
+def test_nothing_is_told_of_values_that_count(name: str, value: Any) -> None:
+    assert list(remarks({name: value, "temperature": 1e300, "nonsense": 1e300})) == []
 
 
-@pytest.mark.parametrize("threads", [513, 1e300, 10**400])
-def test_threads_that_are_set_aside_are_told(threads: Any) -> None:
-    ((name, why),) = without_effect({"num_thread": threads})
-    assert name == "num_thread"
-    assert why.startswith("an engine takes 512 threads at most, not ")
+@pytest.mark.parametrize("name", WHOLE_OPTIONS)
+@pytest.mark.parametrize("value", [1e300, -1e300, 10**400, -(10**400), 2**63, -(2**63) - 1])
+def test_a_number_beyond_all_integers_is_told_with_what_it_counts_as(name: str, value: Any) -> None:
+    told = list(remarks({name: value}))
+    assert told[0] == f'option "{name}" is out of range: it counts as {read_options({name: value})[name]}'
+    assert len(" ".join(told)) < 250
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"num_thread": 513}, "an engine takes 512 threads at most, so it uses one per core"),
+        ({"num_batch": 0}, "nothing is read in batches so small, so the engine uses its own size"),
+        ({"num_batch": -7.5}, "nothing is read in batches so small, so the engine uses its own size"),
+    ],
+)
+def test_a_value_that_is_set_aside_is_told(options: dict[str, Any], told: str) -> None:
+    (name,) = options
+    assert list(remarks(options)) == [f'option "{name}" has no effect: {told}']
