@@ -25,7 +25,7 @@ MetadataValue = (
 )
 """Stored as bool, u32, f32 or string, and as arrays of bool, i32, f32, strings or u32."""
 
-StoredType = Literal["F32", "F16", "BF16"]
+StoredType = Literal["F32", "F16", "BF16", "MXFP4"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OutputTensor:
     """Outermost dimension first, as numpy counts."""
     stored: StoredType
     read: Callable[[], NDArray[Any]]
-    """The values in the stored type; BF16 as the 16-bit integers of its bits."""
+    """The values in the stored type; BF16 as the 16-bit integers of its bits, MXFP4 as its bytes."""
     from_fp8: bool = False
     """The checkpoint has it in FP8."""
     stacked: bool = False

@@ -59,8 +59,9 @@ def changed(
 ) -> OutputTensor:
     """``tensor`` with its stored values moved by ``change``, which must not look at what they mean."""
     new_shape = tensor.shape if shape is None else tuple(shape)
+    stored_shape = (*new_shape[:-1], -1) if tensor.stored == "MXFP4" else new_shape
     read = tensor.read
-    return replace(tensor, shape=new_shape, read=lambda: change(read()).reshape(new_shape))
+    return replace(tensor, shape=new_shape, read=lambda: change(read()).reshape(stored_shape))
 
 
 def computed(tensor: OutputTensor, change: Callable[[Array], Array]) -> OutputTensor:
@@ -178,3 +179,5 @@ def as_stored(values: Array, stored: StoredType) -> Array:
         case "F16":
             with np.errstate(over="ignore"):
                 return values.astype(np.float16)
+        case "MXFP4":
+            raise ValueError("nothing is computed in MXFP4")

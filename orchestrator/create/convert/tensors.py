@@ -55,7 +55,7 @@ def renamed_tensors(
 
     ``config`` says how weights in FP8 are scaled; without it there must be none. Raises ``ConversionFailed``.
     """
-    sources = _sources(folder)
+    sources = sources_of(folder)
     scales = scales_of({source.name: source for source in sources}) if config else {}
     size = block_size(config) if config and scales else None
     left_out = {*dropped, *(scale.name for scale in scales.values())}
@@ -105,7 +105,7 @@ def _values(source: SafetensorsTensor, stored: StoredType) -> NDArray[Any]:
             return source.stored()
         case "F32":
             return source.float32()
-        case "F16":
+        case _:
             if source.dtype == "F16":
                 return source.stored()
             with np.errstate(over="ignore"):  # too large for half precision is infinite
@@ -121,7 +121,7 @@ def tensors_of(folder: ModelFolder, name: str) -> list[SafetensorsTensor]:
         raise ConversionFailed(str(error).replace(path.name, name, 1)) from error
 
 
-def _sources(folder: ModelFolder) -> list[SafetensorsTensor]:
+def sources_of(folder: ModelFolder) -> list[SafetensorsTensor]:
     """The tensors of all files at the top of the folder."""
     sources = [tensor for name in folder.weights() for tensor in tensors_of(folder, name)]
     if not sources:

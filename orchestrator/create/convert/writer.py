@@ -12,7 +12,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType, GGUFWriter
 
 from orchestrator.create.convert.base import GgufContent, MetadataValue, OutputTensor, StoredType, Uints
 
@@ -25,6 +25,7 @@ _STORED: Mapping[StoredType, tuple[GGMLQuantizationType, Any]] = {
     "F32": (GGMLQuantizationType.F32, np.dtype("<f4")),
     "F16": (GGMLQuantizationType.F16, np.dtype("<f2")),
     "BF16": (GGMLQuantizationType.BF16, np.dtype("<u2")),
+    "MXFP4": (GGMLQuantizationType.MXFP4, np.dtype("u1")),
 }
 
 
@@ -49,7 +50,7 @@ def _write(path: Path, content: GgufContent, on_progress: Progress) -> None:
         tensors = sorted(content.tensors, key=_place)
         for tensor in tensors:
             kind, dtype = _STORED[tensor.stored]
-            writer.add_tensor_info(tensor.name, tensor.shape, dtype, _size_bytes(tensor), kind)
+            writer.add_tensor_info(tensor.name, _stored_shape(tensor), dtype, _size_bytes(tensor), kind)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()
@@ -78,8 +79,16 @@ def _place(tensor: OutputTensor) -> tuple[float, str]:
     return (int(parts[1]) if in_block else math.inf, tensor.name)
 
 
+def _stored_shape(tensor: OutputTensor) -> tuple[int, ...]:
+    """The shape of the array that ``read`` gives: numbers in blocks are counted in bytes."""
+    block, block_bytes = GGML_QUANT_SIZES[_STORED[tensor.stored][0]]
+    if block == 1:
+        return tensor.shape
+    return (*tensor.shape[:-1], tensor.shape[-1] // block * block_bytes)
+
+
 def _size_bytes(tensor: OutputTensor) -> int:
-    return math.prod(tensor.shape) * int(_STORED[tensor.stored][1].itemsize)
+    return math.prod(_stored_shape(tensor)) * int(_STORED[tensor.stored][1].itemsize)
 
 
 def _value_types(value: MetadataValue) -> tuple[GGUFValueType, GGUFValueType | None]:
