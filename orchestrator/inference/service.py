@@ -20,6 +20,7 @@ from orchestrator.inference.errors import (
     InvalidModelName,
     InvalidTopLogprobs,
     ModelNotFound,
+    ModelNotPulled,
     ReplacedModel,
 )
 from orchestrator.inference.path import choose_path
@@ -27,6 +28,7 @@ from orchestrator.inference.prepare import Defaults, load_spec
 from orchestrator.inference.reply import Overflow
 from orchestrator.scheduler.lease import Lease
 from orchestrator.scheduler.loop import Scheduler
+from orchestrator.store.errors import IncompleteModel
 from orchestrator.store.model import Model
 from orchestrator.store.models import ModelStore
 
@@ -59,12 +61,19 @@ class Inference:
     observer: InferenceObserver | None = None
 
     async def open(self, name: str, missing: Callable[[str], NotFound] = ModelNotFound) -> Model:
-        """The model a client named. Raises ``missing``, and what ``name_of`` raises."""
+        """The model a client named. Raises ``missing``, and what ``name_of`` raises.
+
+        A model without one of its files is none either: clients that pull what is not there will mend it.
+        """
         wanted = name_of(name, missing)
         try:
             return await self.models.open(wanted)
         except NotFound as error:
             raise missing(name) from error
+        except IncompleteModel as error:
+            absence = ModelNotPulled(name)
+            absence.hint = str(error)
+            raise absence from error
 
     def spec_of_reader(self, model: Model, options: Mapping[str, Any]) -> LoadSpec:
         """What to load for a request that has texts read and nothing generated. Raises ``InvalidOption``."""

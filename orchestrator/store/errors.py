@@ -10,6 +10,7 @@
     ├── DiskFull               no space left
     ├── CorruptManifest        a manifest that cannot be understood
     └── DamagedModel           a manifest whose files are missing or cannot be understood
+        └── IncompleteModel    … are missing
 """
 
 from __future__ import annotations
@@ -73,6 +74,10 @@ class DamagedModel(StoreError):
     def __init__(self, name: ModelName, reason: str) -> None:
         super().__init__(f"model '{name.short}' is damaged: {reason}")
         self.name, self.reason = name, reason
+
+
+class IncompleteModel(DamagedModel):
+    """A model of which a file is not there at all."""
 
 
 def disk_error(verb: str, path: Path, error: OSError, *, needed_bytes: int = 0) -> StoreError:

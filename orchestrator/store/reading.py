@@ -24,7 +24,7 @@ from orchestrator.files.ggml import UNKNOWN_FILE_TYPE
 from orchestrator.files.gguf import GgufConfig, read_config, read_header
 from orchestrator.store.blobs import BlobStore
 from orchestrator.store.capabilities import ModelTraits, capabilities
-from orchestrator.store.errors import DamagedModel
+from orchestrator.store.errors import DamagedModel, IncompleteModel
 from orchestrator.store.kept import Kept
 from orchestrator.store.manifests import StoredManifest
 from orchestrator.store.messages import read_messages
@@ -254,9 +254,13 @@ def _damage_of(name: ModelName) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DamagedModel(name, f"open {error.filename}: {reason_of(error)}") from error
+        raise _damage(error)(name, f"open {error.filename}: {reason_of(error)}") from error
     except (BadRequest, StoreError) as error:
-        raise DamagedModel(name, str(error)) from error
+        raise _damage(error.__cause__)(name, str(error)) from error
+
+
+def _damage(cause: BaseException | None) -> type[DamagedModel]:
+    return IncompleteModel if isinstance(cause, FileNotFoundError) else DamagedModel
 
 
 def _template(text: str | None) -> GoTemplate | None:

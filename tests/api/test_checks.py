@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import Any
 
 import pytest
 
 from orchestrator.api.state import AppState
+from orchestrator.domain.names import ModelName
 from tests.api.conftest import Client
 from tests.api.test_models import DIGEST, made, sent
 from tests.gguf_builder import Tensor, Typed, build_gguf
@@ -141,3 +143,31 @@ async def test_a_load_that_fails_is_told_as_json_whether_or_not_a_stream_was_wan
     async with models.post(path, json=body) as reply:
         assert (reply.status, await reply.json()) == (500, {"error": "no engine here"})
         assert reply.headers["Content-Type"] == "application/json; charset=utf-8"
+
+
+@pytest.mark.parametrize("part", ["weights", "configuration"])
+@pytest.mark.parametrize(
+    ("path", "wish"),
+    [
+        ("/api/chat", {"messages": [USER]}),
+        ("/api/generate", {"prompt": "x"}),
+        ("/api/embed", {"input": "x"}),
+        ("/api/embeddings", {"prompt": "x"}),
+    ],
+)
+async def test_a_model_without_one_of_its_files_has_to_be_pulled(
+    models: Client,
+    state: AppState,
+    path: str,
+    wish: dict[str, Any],
+    part: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stored = await asyncio.to_thread(state.models.manifests.read, ModelName.parse("petal"))
+    layer = stored.manifest.layers[0] if part == "weights" else stored.manifest.config
+    gone = state.models.layout.blobs / layer.digest.replace(":", "-")
+    gone.unlink()
+    with caplog.at_level("INFO"):
+        told = await fault(models, path, model="petal", **wish)
+    assert told == (404, 'model "petal" not found, try pulling it first')
+    assert str(gone) in caplog.text
