@@ -16,6 +16,7 @@ from orchestrator.create.convert.gpt_oss import convert_gpt_oss
 from orchestrator.create.convert.lfm import convert_lfm2
 from orchestrator.create.convert.llama import convert_llama, convert_mixtral
 from orchestrator.create.convert.mistral import convert_ministral3
+from orchestrator.create.convert.nemotron import convert_nemotron_h
 from orchestrator.create.convert.nomic_bert import convert_nomic_bert
 from orchestrator.create.convert.olmo import convert_olmo3
 from orchestrator.create.convert.phi import convert_phi3
@@ -38,6 +39,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "Ministral3ForCausalLM": convert_ministral3,
     "MistralForCausalLM": convert_llama,
     "MixtralForCausalLM": convert_mixtral,
+    "NemotronHForCausalLM": convert_nemotron_h,
     "NomicBertModel": convert_nomic_bert,
     "NomicBertMoEModel": convert_nomic_bert,
     "Olmo3ForCausalLM": convert_olmo3,
