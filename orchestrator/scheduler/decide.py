@@ -74,7 +74,7 @@ def decide(world: World, event: Event) -> tuple[World, tuple[Effect, ...]]:
         case Exited():
             _exited(step, event)
         case Stopped():
-            _stopped(step, event)
+            _gone(step, event.key, event.serial)
         case UnloadAsked():
             _unload_asked(step, event.key)
         case Ticked():
@@ -191,14 +191,13 @@ def _exited(step: Step, event: Exited) -> None:
     runner = step.runner(event.key, event.serial)
     if isinstance(runner, Ready):
         step.stop(runner, Reason.CRASHED)  # what is left of it has to be cleared away
-    if isinstance(runner, Ready | Stopping):
-        del step.runners[event.key]
+    _gone(step, event.key, event.serial)
 
 
-def _stopped(step: Step, event: Stopped) -> None:
-    runner = step.runner(event.key, event.serial)
+def _gone(step: Step, key: str, serial: int) -> None:
+    runner = step.runner(key, serial)
     if isinstance(runner, Stopping):
-        del step.runners[event.key]
+        del step.runners[key]
         left = departure(runner, step.ready(), step.now)
         step.departures += [left] if left else []
 

@@ -91,6 +91,16 @@ def test_a_reload_waits_too() -> None:
     assert 11 <= (call.granted_at or 0) - 1 <= 11.3
 
 
+def test_the_memory_of_a_process_that_died_is_waited_for_too() -> None:
+    desk = crowded()
+    desk.crash(RED, at=9)
+    call = desk.ask(GREEN, at=10)
+    desk.reports(14 * GIB, at=11)
+    desk.run()
+    assert desk.loaded == ["blue", "green"]
+    assert 11 <= (call.granted_at or 0) - 1 <= 11.3
+
+
 def test_a_model_for_the_cpu_waits_for_no_gpu() -> None:
     desk = crowded(max_loaded=2)
     call = desk.ask(a_spec("cpu", num_gpu=0), at=10)
