@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import OrchestratorError
 
 
@@ -36,8 +37,8 @@ class InvalidFormat(OrchestratorError):
     """A ``format`` that is neither ``"json"`` nor a schema (status 500 on the wire, as Ollama answers)."""
 
     def __init__(self, value: Any) -> None:
-        shown = json.dumps(json.dumps(value, ensure_ascii=False, separators=(",", ":")), ensure_ascii=False)
-        super().__init__(f'invalid format: {shown}; expected "json" or a valid JSON Schema object')
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        super().__init__(f'invalid format: {quoted(text)}; expected "json" or a valid JSON Schema object')
 
 
 def usable_format(wanted: OutputFormat | UnknownFormat | None) -> OutputFormat | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.domain.formats import InvalidFormat
 from orchestrator.domain.names import InvalidReference, ModelReference
 from orchestrator.domain.quoting import quoted
 from orchestrator.domain.think import InvalidThink, Think
@@ -37,3 +38,18 @@ def test_a_refused_reference_is_quoted() -> None:
     with pytest.raises(InvalidReference) as refused:
         ModelReference.parse(' a"b:local:cloud ')
     assert str(refused.value) == r'use either :local or :cloud, not both: "a\"b:local:cloud"'
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("xml", r'"\"xml\""'),
+        (True, '"true"'),
+        ([], '"[]"'),
+        (5, '"5"'),
+        ("a\tb", r'"\"a\\tb\""'),
+        ("\u00a0", r'"\"\u00a0\""'),
+    ],
+)
+def test_a_refused_format_is_quoted_json(value: object, shown: str) -> None:
+    assert str(InvalidFormat(value)).startswith(f"invalid format: {shown}; ")
