@@ -13,3 +13,10 @@ class UnsupportedArchitecture(ConversionFailed):
     """An architecture without a converter."""
 
     hint = "create the model from a GGUF file instead"
+
+
+class TowersUnsupported(UnsupportedArchitecture):
+    """A model that sees or hears by parts that are not converted."""
+
+    def __init__(self, architecture: str) -> None:
+        super().__init__(f'the parts for pictures and sound of "{architecture}" cannot be converted')

@@ -21,6 +21,7 @@ from orchestrator.create.convert.nomic_bert import convert_nomic_bert
 from orchestrator.create.convert.olmo import convert_olmo3
 from orchestrator.create.convert.phi import convert_phi3
 from orchestrator.create.convert.qwen import convert_qwen2, convert_qwen3
+from orchestrator.create.convert.qwen_next import convert_qwen3_next, convert_qwen35
 
 CONVERTERS: Mapping[str, Converter] = {
     "BertModel": convert_bert,
@@ -47,6 +48,9 @@ CONVERTERS: Mapping[str, Converter] = {
     "Qwen2ForCausalLM": convert_qwen2,
     "Qwen3ForCausalLM": convert_qwen3,
     "Qwen3MoeForCausalLM": convert_qwen3,
+    "Qwen3NextForCausalLM": convert_qwen3_next,
+    "Qwen3_5ForConditionalGeneration": convert_qwen35,
+    "Qwen3_5MoeForConditionalGeneration": convert_qwen35,
 }
 
 
