@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from urllib.parse import urlsplit, urlunsplit
+import re
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from orchestrator.create.errors import CreateRefused
 
@@ -12,6 +13,8 @@ _CLOUD_ALIASES = frozenset({"ollama.com", "http://ollama.com"})
 _DEFAULT_HOST = "localhost"
 _DEFAULT_PORT = 11434
 _HTTPS_PORT = 443
+_PORT = re.compile(r":[0-9]*$")
+_PATH_LETTERS = "/:@&=+$,;~"
 
 
 def remote_url(text: str) -> str:
@@ -19,7 +22,7 @@ def remote_url(text: str) -> str:
     if text in _CLOUD_ALIASES:
         return CLOUD_URL
     if text.startswith("/"):
-        return f"http://{_DEFAULT_HOST}:{_DEFAULT_PORT}{posixpath.normpath(text)}"
+        return f"http://{_DEFAULT_HOST}:{_DEFAULT_PORT}{_clean(text)}"
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = parts.port
@@ -29,16 +32,12 @@ def remote_url(text: str) -> str:
         raise CreateRefused("bad remote")
     if port is None:
         port = _HTTPS_PORT if parts.scheme == "https" else _DEFAULT_PORT
-    credentials, at, _ = parts.netloc.rpartition("@")
-    host = parts.hostname or _DEFAULT_HOST
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    path = posixpath.normpath(parts.path) if parts.path else ""
-    return urlunsplit(
-        (
-            parts.scheme,
-            f"{credentials}{at}{address}",
-            "" if path in ("/", ".") else path,
-            parts.query,
-            parts.fragment,
-        )
-    )
+    credentials, at, place = parts.netloc.rpartition("@")
+    host = _PORT.sub("", place) or _DEFAULT_HOST
+    path = "" if parts.path in ("", "/") else _clean(unquote(parts.path)).removesuffix("/")
+    return urlunsplit((parts.scheme, f"{credentials}{at}{host}:{port}", path, parts.query, parts.fragment))
+
+
+def _clean(path: str) -> str:
+    """An absolute path without dots and double slashes, in the letters of URLs."""
+    return quote(posixpath.normpath(f"/{path.lstrip('/')}"), safe=_PATH_LETTERS)

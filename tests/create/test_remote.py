@@ -25,6 +25,15 @@ from orchestrator.create.remote import remote_url
         ("ftp://h/x?q=1#f", "ftp://h:11434/x?q=1#f"),
         ("http://user:word@h", "http://user:word@h:11434"),
         ("http://:7", "http://localhost:7"),
+        ("Example.TEST", "http://Example.TEST:11434"),
+        ("HTTPS://H", "https://H:443"),
+        ("h:", "http://h:11434"),
+        ("//a//b/./c/", "http://localhost:11434/a/b/c"),
+        ("http://h//a", "http://h:11434/a"),
+        ("h/a b/%C3%A4?", "http://h:11434/a%20b/%C3%A4"),
+        ("/what?", "http://localhost:11434/what%3F"),
+        ("/", "http://localhost:11434/"),
+        ("h/..", "http://h:11434"),
     ],
 )
 def test_scheme_port_and_path_are_settled(text: str, url: str) -> None:
