@@ -187,7 +187,7 @@ class Config:
         "OLLAMA_REMOTES",
         env.LIST,
         ("ollama.com",),
-        "Hosts that models may be forwarded to",
+        "Hosts that models may be on, though nothing is forwarded to any",
         shown="ollama.com",
     )
     auth: bool = setting(

@@ -163,8 +163,11 @@ async def _state(
             go_template=config.go_template,
             overflow_is_error=config.context_overflow == "error",
             observer=metrics,
+            remotes=config.remotes,
+            cloud_disabled=cloud_source != "none",
         )
 
+    cloud_source = _cloud_source(config)
     return AppState(
         version=OLLAMA_VERSION,
         models=models,
@@ -175,7 +178,7 @@ async def _state(
         origins=Origins.parse(config.origins),
         check_hosts=_is_loopback(config.host),
         max_body_bytes=config.max_body,
-        cloud_source=_cloud_source(config),
+        cloud_source=cloud_source,
         request_log=RequestLog.create(config.client_url) if config.debug_log_requests else None,
         sse_ping_s=config.sse_ping.total_seconds() if config.sse_ping else 0.0,
         quantizer=quantizer,

@@ -14,7 +14,7 @@ from orchestrator.domain.think import Think
 from orchestrator.domain.tools import resolved_tool
 from orchestrator.inference.attachments import readable_messages, refuse_unheard, refuse_unknown
 from orchestrator.inference.enforcement import format_warnings
-from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired, TooManyImagesInChat
+from orchestrator.inference.errors import MissingCapability, ModelRequired, TooManyImagesInChat
 from orchestrator.inference.forced_call_check import told_if_unmet
 from orchestrator.inference.messages import chat_messages
 from orchestrator.inference.native import native_chat
@@ -69,8 +69,7 @@ async def turn_of(
     inference: Inference, request: ChatRequest, model: Model
 ) -> AsyncIterator[tuple[Turn, ChatRequest, Lease]]:
     """``request`` as it is understood, with a runner that is held until the context is left."""
-    if model.config.remote_host:
-        raise CloudDisabled
+    inference.refuse_stub(model)
     path = choose_path(model, inference.go_template)
     request = _with_chosen_tools(request)
     think = _checked(model, request)

@@ -48,6 +48,15 @@ class CloudDisabled(Forbidden):
         super().__init__(f"ollama cloud is disabled: {what}")
 
 
+class RemoteNotAllowed(BadRequest):
+    """A model on a server that the user does not list in ``OLLAMA_REMOTES``."""
+
+    hint = "OLLAMA_REMOTES lists the hosts that models may be on"
+
+    def __init__(self) -> None:
+        super().__init__("this server cannot run this remote model")
+
+
 class MissingCapability(BadRequest):
     """The model cannot do what the request asks for."""
 

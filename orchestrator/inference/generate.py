@@ -15,12 +15,7 @@ from orchestrator.domain.requests import GenerateRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.inference.attachments import readable, refuse_unknown
 from orchestrator.inference.enforcement import format_warnings
-from orchestrator.inference.errors import (
-    CloudDisabled,
-    MissingCapability,
-    RawExcludesTemplate,
-    TemplateUnusable,
-)
+from orchestrator.inference.errors import MissingCapability, RawExcludesTemplate, TemplateUnusable
 from orchestrator.inference.fitting import fitted_prompt
 from orchestrator.inference.messages import generate_messages
 from orchestrator.inference.output import split
@@ -50,8 +45,7 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
     started_ns = time.perf_counter_ns()
     check_top_logprobs(request)
     model = await inference.open(request.model)
-    if model.config.remote_host:
-        raise CloudDisabled
+    inference.refuse_stub(model)
     if not request.prompt and request.keep_alive is not None and request.keep_alive.is_zero:
         inference.scheduler.unload(model.files.key)
         yield Residency(DoneReason.UNLOAD)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestrator.domain.quoting import quoted
 from orchestrator.domain.requests import RerankRequest
 from orchestrator.errors import BadRequest
-from orchestrator.inference.errors import CloudDisabled, MissingCapability, ModelRequired
+from orchestrator.inference.errors import MissingCapability, ModelRequired
 from orchestrator.inference.service import Inference, refuse_replaced
 
 
@@ -42,8 +42,7 @@ async def rerank(inference: Inference, request: RerankRequest) -> RerankReply:
     started_ns = time.perf_counter_ns()
     _check(request)
     model = await inference.open(request.model)
-    if model.config.remote_host:
-        raise CloudDisabled
+    inference.refuse_stub(model)
     refuse_replaced(model)
     if not model.files.facts.ranks:
         raise MissingCapability(

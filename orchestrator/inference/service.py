@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from orchestrator.domain.chunks import Batches, Done, Usage
 from orchestrator.domain.loads import LoadSpec
@@ -21,6 +22,7 @@ from orchestrator.inference.errors import (
     InvalidTopLogprobs,
     ModelNotFound,
     ModelNotPulled,
+    RemoteNotAllowed,
     ReplacedModel,
 )
 from orchestrator.inference.path import choose_path
@@ -59,6 +61,9 @@ class Inference:
     overflow_is_error: bool = False
     """``ORCH_CONTEXT_OVERFLOW=error``: a prompt that does not fit is refused, never cut."""
     observer: InferenceObserver | None = None
+    remotes: tuple[str, ...] = ("ollama.com",)
+    """Hosts that models may be on (``OLLAMA_REMOTES``)."""
+    cloud_disabled: bool = False
 
     async def open(self, name: str, missing: Callable[[str], NotFound] = ModelNotFound) -> Model:
         """The model a client named. Raises ``missing``, and what ``name_of`` raises.
@@ -74,6 +79,18 @@ class Inference:
             absence = ModelNotPulled(name)
             absence.hint = str(error)
             raise absence from error
+
+    def refuse_stub(self, model: Model) -> None:
+        """Raises for the stub of a model elsewhere, to which nothing is forwarded.
+
+        ``CloudDisabled``, and where the user would have the cloud ``RemoteNotAllowed`` for any other host.
+        """
+        if not model.config.remote_host:
+            return
+        host = urlsplit(model.config.remote_host).hostname
+        if not self.cloud_disabled and host not in self.remotes:
+            raise RemoteNotAllowed
+        raise CloudDisabled
 
     def spec_of_reader(self, model: Model, options: Mapping[str, Any]) -> LoadSpec:
         """What to load for a request that has texts read and nothing generated. Raises ``InvalidOption``."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.api.state import AppState
 from orchestrator.domain.names import ModelName
-from tests.api.conftest import Client
+from tests.api.conftest import Client, serving
 from tests.api.test_models import DIGEST, made, sent
 from tests.gguf_builder import Tensor, Typed, build_gguf
 
@@ -171,3 +172,28 @@ async def test_a_model_without_one_of_its_files_has_to_be_pulled(
         told = await fault(models, path, model="petal", **wish)
     assert told == (404, 'model "petal" not found, try pulling it first')
     assert str(gone) in caplog.text
+
+
+REMOTE = (400, "this server cannot run this remote model")
+
+
+@pytest.mark.parametrize(
+    ("host", "cloud_disabled", "told"),
+    [
+        ("http://example.com:1234", False, REMOTE),
+        ("http://example.com:1234", True, CLOUD),
+        ("https://ollama.com", False, CLOUD),
+        ("http://[::1]:1234/path", False, REMOTE),
+    ],
+)
+@pytest.mark.parametrize(
+    ("path", "wish"), [("/api/chat", {"messages": [USER], "think": True}), ("/api/generate", {"prompt": "x"})]
+)
+async def test_a_stub_is_refused_for_its_host_unless_the_cloud_is_anyway(
+    state: AppState, host: str, cloud_disabled: bool, told: tuple[int, str], path: str, wish: dict[str, Any]
+) -> None:
+    inference = replace(state.inference, cloud_disabled=cloud_disabled)
+    async with serving(replace(state, make_inference=lambda: inference)) as client:
+        body = {"model": "stub", "from": "faraway", "remote_host": host, "stream": False}
+        assert (await sent(client, "POST", "/api/create", body))[0] == 200
+        assert await fault(client, path, model="stub", **wish) == told
