@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,33 @@ def client() -> NativeClient:
         if problem.variable == "OLLAMA_HOST":
             print(f"Warning: {problem}", file=sys.stderr)
     is_signed = config.auth or config.host.host == _SIGNED_HOST
-    return NativeClient(config.client_url, Identity(config.home / ".ollama") if is_signed else None)
+    identity = Identity(config.home / ".ollama") if is_signed else None
+    return NativeClient(config.client_url, identity, proxy=_proxy(config), trusting=_trusting(config))
+
+
+def _trusting(config: Config) -> ssl.SSLContext:
+    """What checks the server's certificate, if it has one: reading all authorities takes its time."""
+    if config.host.scheme != "https":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    from orchestrator.registry.authorities import trusting
+
+    return trusting(config.ssl_cert_file, config.ssl_cert_dir)
+
+
+def _proxy(config: Config) -> str | None:
+    """The proxy before the server, by the rules of Go: none stands before the own machine."""
+    if not config.http_proxy and not config.https_proxy:
+        return None
+    from yarl import URL
+
+    from orchestrator.registry.proxies import Proxies
+
+    proxies = Proxies(config.http_proxy, config.https_proxy, config.no_proxy)
+    try:
+        proxy = proxies.of(URL(config.client_url))
+    except ValueError as error:
+        raise ServerUnreachable(f"the proxy that is set cannot be used: {error}", refused=False) from error
+    return None if proxy is None else str(proxy)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import ssl
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -36,23 +37,31 @@ from orchestrator.registry.key import Identity
 _PLAIN = "application/json"
 _LINES = "application/x-ndjson"
 _TAR = "application/x-tar"
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class NativeClient:
     """One server, by its base URL. A context manager: leaving it closes the connections.
 
-    With an ``identity`` every request is signed by it.
+    With an ``identity`` every request is signed by it. ``proxy`` is the URL of one that stands before the
+    server, ``trusting`` is what checks the server's certificate.
     Every call raises ``ServerUnreachable`` when no answer comes and ``ApiError`` when the answer is an error.
     Streams are generators; closing one (or leaving its loop) hangs up, which cancels the work at the server.
     """
 
-    def __init__(self, base_url: str, identity: Identity | None = None) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        identity: Identity | None = None,
+        *,
+        proxy: str | None = None,
+        trusting: ssl.SSLContext | None = None,
+    ) -> None:
+        """Raises ``ServerUnreachable`` when the proxy cannot be used."""
         self._http = httpx.Client(
             base_url=base_url,
             auth=SignedRequests(identity, below=urlsplit(base_url).path) if identity else None,
             timeout=None,  # loading a large model may take minutes before the first byte
-            trust_env=urlsplit(base_url).hostname not in _LOOPBACK,  # no proxy stands before the own machine
+            transport=_transport(proxy, trusting),
             headers={"User-Agent": _user_agent()},
         )
 
@@ -233,6 +242,14 @@ class NativeClient:
                     yield record
 
 
+def _transport(proxy: str | None, trusting: ssl.SSLContext | None) -> httpx.HTTPTransport:
+    """What carries the requests, past the library's own idea of the environment."""
+    try:
+        return httpx.HTTPTransport(proxy=proxy, verify=trusting or ssl.create_default_context())
+    except (ImportError, ValueError, httpx.InvalidURL) as error:
+        raise ServerUnreachable(f"the proxy that is set cannot be used: {error}", refused=False) from error
+
+
 def _content(reply: httpx.Response) -> Iterator[bytes]:
     with _translated():
         yield from reply.iter_bytes()
@@ -291,7 +308,7 @@ def _translated() -> Iterator[None]:
     """Turn the HTTP library's errors into ours."""
     try:
         yield
-    except (httpx.TransportError, httpx.InvalidURL) as error:
+    except (httpx.TransportError, httpx.InvalidURL, UnicodeError) as error:
         reason = str(error) or type(error).__name__
         request = getattr(error, "_request", None)
         where = f'{request.method.capitalize()} "{request.url}": ' if request else ""

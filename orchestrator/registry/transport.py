@@ -11,13 +11,12 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 from yarl import URL
 
-from orchestrator.errors import reason_of
+from orchestrator.registry.authorities import trusting
 from orchestrator.registry.errors import (
     BadAnswer,
     Garbled,
@@ -134,24 +133,6 @@ class Transport:
                 trusting, self._settings.ca_file, self._settings.ca_directory
             )
         return self._trusting
-
-
-def trusting(ca_file: Path | None, ca_directory: Path | None) -> ssl.SSLContext:
-    """What checks certificates: by the authorities given, else by the system's. Raises ``RegistryError``."""
-    try:
-        context = ssl.create_default_context(cafile=ca_file, capath=ca_directory)
-    except OSError as error:
-        raise RegistryError(f"SSL_CERT_FILE={ca_file}: {reason_of(error)}") from error
-    if ca_file is None and ca_directory is None and not _system_has_authorities(context):
-        import certifi  # there is no other list on this system
-
-        context.load_verify_locations(certifi.where())
-    return context
-
-
-def _system_has_authorities(context: ssl.SSLContext) -> bool:
-    directory = Path(ssl.get_default_verify_paths().openssl_capath)
-    return bool(context.cert_store_stats()["x509_ca"]) or (directory.is_dir() and any(directory.iterdir()))
 
 
 def _translated(error: Exception, method: str, url: URL) -> RegistryError:
