@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.create.config import family_defaults, model_config
-from orchestrator.create.convert.conversion import convert_directory
+from orchestrator.create.convert.conversion import convert_adapter_directory, convert_directory
+from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.create.errors import CreateFailed, CreateRefused
 from orchestrator.create.parts import (
     VERIFYING,
@@ -58,7 +60,7 @@ from orchestrator.create.texts import layer_status, parameters_part, replaced, t
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
-from orchestrator.files.gguf import read_header
+from orchestrator.files.gguf import GgufConfig, read_header
 from orchestrator.process.stepping import stepped
 from orchestrator.store.blobs import BlobFile, StoredBlob
 from orchestrator.store.canonical import canonical_json
@@ -76,6 +78,9 @@ from orchestrator.templates.known import autodetect
 Steps = Generator[Progress | QuantizerRun | None, None, None]
 """A ``QuantizerRun`` has been made when the next step is asked for. ``None`` is nothing to tell, but a place
 to stop at when nobody wants the model any more."""
+
+Convert = Callable[[Mapping[str, Path], Path], None]
+"""Makes a GGUF file of files by their names."""
 
 STEP_BYTES = 64 << 20
 
@@ -131,7 +136,7 @@ class _Build:
     def steps(self) -> Steps:
         with ExitStack() as temporaries:
             yield from self._take_base(temporaries)
-            yield from self._take_adapters()
+            yield from self._take_adapters(temporaries)
             yield from self._take_drafts()
             self._check()
             for index in range(len(self._parts)):
@@ -153,7 +158,7 @@ class _Build:
                 self._take_model(self._store.manifests.read(self._store.manifests.canonical(name)))
             case UploadedFiles(files) if is_safetensors(self._blobs, files):
                 yield Progress("converting model")
-                self._parts.append(self._converted(files, temporaries))
+                self._parts.append(self._converted(files, temporaries, convert_directory))
                 self._detect_template()
             case UploadedFiles(files):
                 yield from self._take_gguf(files)
@@ -180,12 +185,15 @@ class _Build:
             raise CreateRefused("only one adapter is currently supported")
         self._parts += parts_of(uploads)
 
-    def _take_adapters(self) -> Steps:
+    def _take_adapters(self, temporaries: ExitStack) -> Steps:
         files = self._plan.adapters
         if files is None:
             return
         if is_safetensors(self._blobs, files):
-            raise CreateRefused("adapters in safetensors are not supported, convert them to GGUF first")
+            yield Progress("converting adapter")
+            convert = partial(convert_adapter_directory, self._base_metadata())
+            self._parts.append(self._converted(files, temporaries, convert))
+            return
         if len(files) > 1:
             raise CreateRefused("only one adapter is currently supported")
         yield from self._take_gguf(files)
@@ -201,8 +209,15 @@ class _Build:
                 raise CreateRefused(f"{name} is {kind}, not a draft model")
             self._parts += parts_of([replace(upload, media_type=MediaType.DRAFT)])
 
-    def _converted(self, files: Files, temporaries: ExitStack) -> Part:
-        """The GGUF file made of safetensors; it is temporary until it is settled."""
+    def _base_metadata(self) -> GgufConfig:
+        """What the weights that the model starts from say of themselves. Raises ``ConversionFailed``."""
+        for part in self._parts:
+            if part.media_type == MediaType.MODEL and part.header is not None:
+                return part.header.config
+        raise ConversionFailed("no base model was found")
+
+    def _converted(self, files: Files, temporaries: ExitStack, convert: Convert) -> Part:
+        """The GGUF file that ``convert`` makes of safetensors; it is temporary until it is settled."""
         root = self._store.layout.root
         make_directory(root)
         try:
@@ -210,7 +225,7 @@ class _Build:
                 tempfile.TemporaryDirectory(prefix=CONVERSION_PREFIX, dir=root)
             )
             out = Path(directory) / "model.gguf"
-            convert_directory({name: self._blobs.path(Digest.parse(files[name])) for name in files}, out)
+            convert({name: self._blobs.path(Digest.parse(files[name])) for name in files}, out)
         except OSError as error:
             raise disk_error("open", Path(error.filename or root), error) from error
         header = read_header(out)

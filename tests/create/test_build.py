@@ -687,17 +687,17 @@ async def test_safetensors_without_a_configuration_are_refused(store: ModelStore
     assert [path.name for path in store.layout.root.iterdir()] == ["blobs"]
 
 
-@pytest.mark.parametrize("kind", ["adapters", "drafts"])
-async def test_what_cannot_be_converted_yet_is_refused(owl: ModelStore, kind: str) -> None:
+async def test_a_draft_in_safetensors_is_refused(owl: ModelStore) -> None:
     files = {"a.safetensors": await asyncio.to_thread(upload, owl, b"hello")}
-    request = CreateRequest(
-        model="m",
-        base="owl",
-        adapters=files if kind == "adapters" else None,
-        draft_files=files if kind == "drafts" else None,
-    )
     with pytest.raises(CreateRefused, match="convert them to GGUF first"):
-        await create(owl, request)
+        await create(owl, CreateRequest(model="m", base="owl", draft_files=files))
+
+
+async def test_an_adapter_that_cannot_be_converted_leaves_nothing(owl: ModelStore) -> None:
+    files = {"a.safetensors": await asyncio.to_thread(upload, owl, b"hello")}
+    with pytest.raises(ConversionFailed, match=r"^open adapter_config\.json"):
+        await create(owl, CreateRequest(model="m", base="owl", adapters=files))
+    assert not owl.layout.manifest(ModelName.parse("m")).exists()
 
 
 @pytest.mark.parametrize(

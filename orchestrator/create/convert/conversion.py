@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.create.convert.config import Config
 from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.create.convert.folder import ModelFolder
 
+if TYPE_CHECKING:
+    from orchestrator.create.convert.base import GgufContent
+    from orchestrator.files.gguf import GgufConfig
+
+
+Progress = Callable[[int, int], None]
+
 
 def convert_directory(
-    files: Mapping[str, Path], out: Path, on_progress: Callable[[int, int], None] = lambda done, total: None
+    files: Mapping[str, Path], out: Path, on_progress: Progress = lambda done, total: None
 ) -> None:
     """Convert the model of ``files`` (name in the folder → file) to the GGUF file ``out``.
 
@@ -21,12 +29,29 @@ def convert_directory(
     """
     # numpy and the writer take a quarter of a second to load, and the daemon starts without them
     from orchestrator.create.convert.registry import converter_of
-    from orchestrator.create.convert.writer import write_gguf
 
     folder = ModelFolder(files)
     values = folder.object("config.json")
     architecture = _architecture(values)
     content = converter_of(architecture)(folder, Config(values, architecture))
+    _write(out, content, on_progress)
+
+
+def convert_adapter_directory(
+    base: GgufConfig,
+    files: Mapping[str, Path],
+    out: Path,
+    on_progress: Progress = lambda done, total: None,
+) -> None:
+    """Convert the LoRA adapter of ``files``, for a model with the metadata ``base``, likewise."""
+    from orchestrator.create.convert.adapter import convert_adapter
+
+    _write(out, convert_adapter(ModelFolder(files), base), on_progress)
+
+
+def _write(out: Path, content: GgufContent, on_progress: Progress) -> None:
+    from orchestrator.create.convert.writer import write_gguf
+
     try:
         write_gguf(out, content, on_progress)
     except UnicodeEncodeError as error:  # JSON can name halves of characters

@@ -68,7 +68,7 @@ class ModelFolder:
 
     def path(self, name: str) -> Path:
         """Where a file is. Raises ``ConversionFailed`` if there is none."""
-        try:
-            return self.files[name]
-        except KeyError:
-            raise ConversionFailed(f"open {name}: no such file or directory") from None
+        path = self.files.get(name)
+        if path is None or not path.exists():
+            raise ConversionFailed(f"open {name}: no such file or directory")
+        return path

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from gguf import GGUFReader
 
-from orchestrator.create.convert.conversion import convert_directory
+from orchestrator.create.convert.conversion import convert_adapter_directory, convert_directory
 from orchestrator.create.convert.errors import ConversionFailed, TowersUnsupported, UnsupportedArchitecture
 from orchestrator.create.convert.registry import CONVERTERS
-from orchestrator.files.gguf import GgufHeader, read_header
+from orchestrator.files.gguf import GgufConfig, GgufHeader, read_header
 from orchestrator.files.safetensors import read_safetensors
 from tests.create.convert.model_folders import change, configuration, write_folder
 from tests.golden_records import Record, cases
@@ -30,6 +30,7 @@ def convertible(file: str) -> list[Any]:
         if architecture_of(case.values[0]["in"].get("folder", "")) in CONVERTERS
         and not case.values[0]["id"].startswith("create/")
         and not has_towers(case.values[0])
+        and not case.values[0]["in"].get("base")
     ]
 
 
@@ -72,6 +73,53 @@ def test_a_folder_is_converted_as_recorded(record: Record, tmp_path: Path) -> No
             assert values.tolist() == pytest.approx(np.ravel(tensor["values"]).tolist(), rel=1e-5)
         else:
             assert tensors[tensor["name"]] == described(tensor), tensor["name"]
+
+
+def adapters(file: str) -> list[Any]:
+    return [
+        case
+        for case in cases(file)
+        if case.values[0]["in"].get("base")
+        and not case.values[0]["in"].get("draft")
+        and case.values[0]["in"]["folder"].startswith("adapter-")
+    ]
+
+
+def base_metadata(folder: str, directory: Path) -> GgufConfig:
+    """What the converted model says of itself that an adapter is for."""
+    convert_directory(write_folder(folder, directory / "base"), directory / "base.gguf")
+    return read_header(directory / "base.gguf").config
+
+
+@pytest.mark.parametrize("record", adapters("convert/convert.jsonl"))
+def test_an_adapter_is_converted_as_recorded(record: Record, tmp_path: Path) -> None:
+    base = base_metadata(record["in"]["base"], tmp_path)
+    out = tmp_path / "out.gguf"
+    convert_adapter_directory(base, write_folder(record["in"]["folder"], tmp_path / "in"), out)
+    header, tensors = described_file(out)
+    wanted = record["out"]["text"]
+    for key, entry in wanted["metadata"].items():
+        assert header.types[key] == entry["type"], key
+        assert same_value(header.metadata[key], entry), key
+    assert tensors == {tensor["name"]: described(tensor) for tensor in wanted["tensors"]}
+
+
+@pytest.mark.parametrize("record", adapters("convert/errors.jsonl"))
+def test_a_changed_adapter_is_refused_as_recorded(record: Record, tmp_path: Path) -> None:
+    base = base_metadata(record["in"]["base"], tmp_path)
+    write_folder(record["in"]["folder"], tmp_path / "in")
+    files = change(tmp_path / "in", record["in"]["changes"])
+    failure: ConversionFailed | None = None
+    try:
+        convert_adapter_directory(base, files, tmp_path / "out.gguf")
+    except ConversionFailed as error:
+        failure = error
+    if failure is None:
+        assert "out" in record.get("also", ()) or not is_refused(record)
+    elif is_refused(record):
+        assert is_in_words_of_our_own(record) or str(failure) == record["error"]
+    else:
+        assert "error" in record.get("also", ()), str(failure)
 
 
 def with_towers() -> list[Any]:
