@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.cli.grammar import Flag, Kind, UsageError, switch
+from orchestrator.domain.quoting import quoted
 
 PROGRAM = "orch"
 
@@ -228,7 +229,7 @@ def visible() -> Iterable[Entry]:
 
 def unknown(name: str) -> UsageError:
     """The complaint about a command that does not exist, with those that look like it."""
-    message = f'unknown command "{name}" for "{PROGRAM}"'
+    message = f'unknown command {quoted(name)} for "{PROGRAM}"'
     if near := [entry.name for entry in visible() if _resembles(entry.name, name)]:
         message += "\n\nDid you mean this?\n" + "".join(f"\t{each}\n" for each in near)
     return UsageError(message)

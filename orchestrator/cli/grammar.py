@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from orchestrator.domain.quoting import quoted
 from orchestrator.errors import OrchestratorError
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -147,7 +148,7 @@ class _Reader:
             self._values[flag.name] = _value(flag.kind, text)
         except ValueError as error:
             shown = f"-{flag.short}, --{flag.name}" if flag.short else f"--{flag.name}"
-            raise UsageError(f'invalid argument "{text}" for "{shown}" flag: {error}') from None
+            raise UsageError(f'invalid argument {quoted(text)} for "{shown}" flag: {error}') from None
 
 
 def _value(kind: Kind, text: str) -> Value:

@@ -59,6 +59,7 @@ def test_a_line_is_taken_apart(arguments: list[str], values: Mapping[str, Value]
         (["-a="], "unknown shorthand flag: '=' in -="),
         (["--file"], "flag needs an argument: --file"),
         (["-af"], "flag needs an argument: 'f' in -f"),
+        (['--all=a"b\\\n'], r'invalid argument "a\"b\\\n" for "-a, --all" flag: neither true nor false'),
         (["--all=perhaps"], 'invalid argument "perhaps" for "-a, --all" flag: neither true nor false'),
         *(
             ([f"--count={text}"], f'invalid argument "{text}" for "--count" flag: not a whole number')

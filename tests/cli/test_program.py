@@ -21,6 +21,7 @@ HEAVY = {"aiohttp", "pydantic", "prompt_toolkit", "numpy", "rich", "jinja2", "uv
     ("words", "complaint"),
     [
         (["nosuch"], 'unknown command "nosuch" for "orch"'),
+        (['no"such\n'], r'unknown command "no\"such\n" for "orch"'),
         (["nosuch", "--help"], 'unknown command "nosuch" for "orch"'),
         (["--nosuch"], "unknown flag: --nosuch"),
         (["-v", "list"], "unknown shorthand flag: 'v' in -v"),
