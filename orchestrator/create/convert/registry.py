@@ -13,6 +13,7 @@ from orchestrator.create.convert.errors import UnsupportedArchitecture
 from orchestrator.create.convert.gemma import convert_gemma, convert_gemma2, convert_gemma3
 from orchestrator.create.convert.gemma3n import convert_gemma3n
 from orchestrator.create.convert.gpt_oss import convert_gpt_oss
+from orchestrator.create.convert.laguna import convert_laguna
 from orchestrator.create.convert.lfm import convert_lfm2
 from orchestrator.create.convert.llama import convert_llama, convert_mixtral
 from orchestrator.create.convert.mistral import convert_ministral3
@@ -34,6 +35,7 @@ CONVERTERS: Mapping[str, Converter] = {
     "GemmaForCausalLM": convert_gemma,
     "Glm4MoeLiteForCausalLM": convert_glm4_moe_lite,
     "GptOssForCausalLM": convert_gpt_oss,
+    "LagunaForCausalLM": convert_laguna,
     "Lfm2ForCausalLM": convert_lfm2,
     "Lfm2MoeForCausalLM": convert_lfm2,
     "LlamaForCausalLM": convert_llama,
