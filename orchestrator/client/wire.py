@@ -22,11 +22,11 @@ class Details(TypedDict, total=False):
 class ModelSummary(TypedDict, total=False):
     """One row of ``GET /api/tags``."""
 
-    name: Required[str]
+    name: str
     model: str
-    digest: Required[str]
-    size: Required[int]
-    modified_at: Required[str]
+    digest: str
+    size: int
+    modified_at: str
     remote_model: str
     remote_host: str
     details: Details
@@ -35,12 +35,12 @@ class ModelSummary(TypedDict, total=False):
 class RunningModel(TypedDict, total=False):
     """One row of ``GET /api/ps``."""
 
-    name: Required[str]
-    digest: Required[str]
-    size: Required[int]
-    size_vram: Required[int]
+    name: str
+    digest: str
+    size: int
+    size_vram: int
     context_length: int
-    expires_at: Required[str]
+    expires_at: str
 
 
 class Tensor(TypedDict):

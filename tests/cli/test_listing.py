@@ -87,3 +87,13 @@ def test_the_prefix_of_running_models_minds_the_case(orch: Orch, server: NativeS
     server.says("GET /api/ps", {"models": [running()]})
     assert len(orch("ps", "M").out.splitlines()) == 1
     assert len(orch("ps", "m").out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("entry", [{}, {"modified_at": "yesterday", "expires_at": "soon"}])
+def test_a_server_of_another_kind_may_tell_less(
+    orch: Orch, server: NativeServer, entry: dict[str, Any]
+) -> None:
+    for route in ("GET /api/tags", "GET /api/ps"):
+        server.says(route, {"models": [{"name": "m", **entry}]})
+    assert orch("list").out.splitlines()[1].split() == ["m", "0", "B", "Never"]
+    assert orch("ps").out.splitlines()[1].split() == ["m", "0", "B", "100%", "CPU", "0", "Never"]
