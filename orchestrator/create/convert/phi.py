@@ -38,7 +38,7 @@ def convert_phi3(folder: ModelFolder, config: Config) -> GgufContent:
         "attention.head_count": heads,
         "attention.head_count_kv": config.uint("num_key_value_heads", "n_head_kv"),
         "attention.layer_norm_rms_epsilon": config.float("rms_norm_eps"),
-        "rope.dimension_count": hidden // heads,
+        "rope.dimension_count": int(hidden // heads * (config.float("partial_rotary_factor") or 1.0)),
         "rope.freq_base": rope_base(config),
         "rope.scaling.original_context_length": config.uint("original_max_position_embeddings"),
         "attention.sliding_window": config.uint("sliding_window"),

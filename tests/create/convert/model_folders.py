@@ -16,7 +16,7 @@ _OURS = Path(__file__).parents[2] / "golden" / "convert" / "make_models.py"
 
 def write_folder(name: str, directory: Path) -> dict[str, Path]:
     """Write the folder ``name`` and give its files by the names they are uploaded under."""
-    for file, content in _program().FOLDERS[name]().contents().items():
+    for file, content in folder_program().FOLDERS[name]().contents().items():
         path = directory / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -25,20 +25,20 @@ def write_folder(name: str, directory: Path) -> dict[str, Path]:
 
 def configuration(name: str) -> dict[str, Any]:
     """The content of ``config.json`` in the folder ``name``; empty if there is no such folder or file."""
-    folder = _program().FOLDERS.get(name)
+    folder = folder_program().FOLDERS.get(name)
     return (folder().config or {}) if folder else {}
 
 
 def spm_model(pieces: list[tuple[str, float, int]], *, dummy_prefix: bool = True) -> bytes:
     """A SentencePiece file of pieces: text, score, type."""
-    content: bytes = _program().spm_model(pieces, dummy_prefix)
+    content: bytes = folder_program().spm_model(pieces, dummy_prefix)
     return content
 
 
 def change(directory: Path, changes: Iterable[Mapping[str, Any]]) -> dict[str, Path]:
     """Apply the changes of a case to a written folder, and give its files."""
     for entry in changes:
-        _program().change(directory, entry)
+        folder_program().change(directory, entry)
     return files_in(directory)
 
 
@@ -47,7 +47,8 @@ def files_in(directory: Path) -> dict[str, Path]:
 
 
 @cache
-def _program() -> Any:
+def folder_program() -> Any:
+    """The program that writes the folders."""
     path = FOLDER / "convert" / "make_models.py"
     spec = importlib.util.spec_from_file_location("make_models", path if path.exists() else _OURS)
     assert spec is not None
