@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.api.errors import OutsideDialect
-from orchestrator.domain.names import ModelReference, Source
+from orchestrator.domain.names import ModelName, ModelReference, Source
 from orchestrator.errors import OrchestratorError
 from orchestrator.inference.errors import CloudDisabled, ModelRequired
 
@@ -19,10 +19,11 @@ _NO_DETAILS = "remote model details are unavailable"
 def refuse_remote(model: str) -> None:
     """Raises ``OutsideDialect``, for no dialect is spoken yet, if ``model`` is a name of the cloud."""
     try:
-        is_remote = ModelReference.parse(model).source is Source.CLOUD
+        reference = ModelReference.parse(model)
+        ModelName.parse(reference.base)
     except OrchestratorError:
         return  # no name at all: whoever opens the model says so
-    if is_remote:
+    if reference.source is Source.CLOUD:
         raise OutsideDialect(CloudDisabled())
 
 
@@ -35,9 +36,10 @@ async def open_described(state: AppState, text: str) -> Model:
     if not text.strip():
         raise ModelRequired
     reference = ModelReference.parse(text)
+    name = reference.name
     if reference.source is Source.CLOUD:
         raise CloudDisabled(_NO_DETAILS)
-    model = await state.models.open(reference.name)
+    model = await state.models.open(name)
     if model.config.remote_host and state.cloud_disabled:
         raise CloudDisabled(_NO_DETAILS)
     return model

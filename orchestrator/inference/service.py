@@ -140,12 +140,13 @@ def name_of(text: str, missing: Callable[[str], NotFound] = ModelNotFound) -> Mo
     if not text.strip():
         raise missing(text)
     reference = ModelReference.parse(text)
-    if reference.source is Source.CLOUD:
-        raise CloudDisabled
     try:
-        return ModelName.parse(reference.base)
+        name = reference.name
     except InvalidName as error:
         raise InvalidModelName from error
+    if reference.source is Source.CLOUD:
+        raise CloudDisabled
+    return name
 
 
 def check_top_logprobs(request: GenerationRequest) -> None:

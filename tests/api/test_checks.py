@@ -197,3 +197,13 @@ async def test_a_stub_is_refused_for_its_host_unless_the_cloud_is_anyway(
         body = {"model": "stub", "from": "faraway", "remote_host": host, "stream": False}
         assert (await sent(client, "POST", "/api/create", body))[0] == 200
         assert await fault(client, path, model="stub", **wish) == told
+
+
+@pytest.mark.parametrize("model", [":cloud", "a b:cloud", "-x:1b-cloud", "m@x:cloud", "a//b:cloud"])
+@pytest.mark.parametrize(
+    "path", ["/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/show", "/api/pull"]
+)
+async def test_what_is_no_name_is_told_before_where_it_would_be(
+    models: Client, path: str, model: str
+) -> None:
+    assert await fault(models, path, model=model) == INVALID_NAME
