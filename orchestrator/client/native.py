@@ -33,6 +33,7 @@ from orchestrator.client.wire import (
 )
 from orchestrator.domain.json_value import parse_json
 from orchestrator.registry.key import Identity
+from orchestrator.wire.json import MalformedJson, loads_all
 
 _PLAIN = "application/json"
 _LINES = "application/x-ndjson"
@@ -217,7 +218,7 @@ class NativeClient:
         models = reply.get("models") or []
         if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
             raise UnreadableReply(str(reply))
-        return models
+        return [_without_nulls(model) for model in models]
 
     def _stream(
         self,
@@ -272,14 +273,18 @@ def _error_text(body: str) -> str:
 
 
 def _record(text: str) -> dict[str, Any]:
-    """One object of an answer; null is an empty one. Raises ``UnreadableReply``."""
+    """One object of an answer; null is an empty one, and no member. Raises ``UnreadableReply``."""
     try:
-        value = parse_json(text)
-    except ValueError as error:
+        value = loads_all(text)
+    except MalformedJson as error:
         raise UnreadableReply(text) from error
     if value is not None and not isinstance(value, dict):
         raise UnreadableReply(text)
-    return value or {}
+    return _without_nulls(value or {})
+
+
+def _without_nulls(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _json_object(body: str) -> dict[str, Any]:

@@ -246,3 +246,16 @@ def test_a_signed_request_proves_method_path_and_time(
     key, _, signature = asked.headers["Authorization"].partition(":")
     assert key in (tmp_path / "id_ed25519.pub").read_text()
     public.verify(base64.b64decode(signature), f"POST,/api/show?ts={now}".encode())
+
+
+def test_members_that_are_null_are_absent(native: NativeClient, server: NativeServer) -> None:
+    server.says("POST /api/show", {"license": None, "system": None, "template": "x"})
+    assert native.show("m") == {"template": "x"}
+    server.says("GET /api/tags", {"models": [{"name": None, "size": 1}]})
+    assert native.models() == [{"size": 1}]
+
+
+def test_halves_of_characters_are_replaced(native: NativeClient, server: NativeServer) -> None:
+    """They could not be printed."""
+    server.says("POST /api/generate", rb'{"response":"a\ud800b\ud83d\ude00"}')
+    assert [chunk["response"] for chunk in native.generate({"model": "m"})] == ["a\ufffdb😀"]
