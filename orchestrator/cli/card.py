@@ -89,7 +89,7 @@ def _metadata(facts: Mapping[str, Any]) -> list[Row]:
 
 def _tensors(card: ModelCard) -> list[Row]:
     return [
-        [tensor["name"], tensor["type"], f"[{' '.join(map(str, tensor['shape']))}]"]
+        [tensor["name"], tensor["type"], f"[{' '.join(map(str, tensor['shape'] or ()))}]"]
         for tensor in card.get("tensors") or ()
     ]
 

@@ -48,7 +48,7 @@ class Tensor(TypedDict):
 
     name: str
     type: str
-    shape: list[int]
+    shape: list[int] | None
 
 
 class Message(TypedDict, total=False):

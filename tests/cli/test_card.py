@@ -101,6 +101,11 @@ def test_metadata_is_written_as_go_writes_it(value: Any, text: str) -> None:
     assert f"    key    {text}    \n" in card.draw({"model_info": {"key": value}}, verbose=True)
 
 
+def test_a_single_number_has_no_shape() -> None:
+    found: ModelCard = {"tensors": [{"name": "scale", "type": "F32", "shape": None}]}
+    assert "    scale    F32    []    \n" in draw(found, verbose=True)
+
+
 def test_tensors_are_listed_with_their_shapes() -> None:
     found: ModelCard = {"tensors": [{"name": "token_embd.weight", "type": "Q8_0", "shape": [576, 49152]}]}
     assert "    token_embd.weight    Q8_0    [576 49152]    \n" in card.draw(found, verbose=True)
