@@ -103,7 +103,7 @@ def test_metadata_is_written_as_go_writes_it(value: Any, text: str) -> None:
 
 def test_a_single_number_has_no_shape() -> None:
     found: ModelCard = {"tensors": [{"name": "scale", "type": "F32", "shape": None}]}
-    assert "    scale    F32    []    \n" in draw(found, verbose=True)
+    assert "    scale    F32    []    \n" in card.draw(found, verbose=True)
 
 
 def test_tensors_are_listed_with_their_shapes() -> None:
