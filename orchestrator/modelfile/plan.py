@@ -135,9 +135,13 @@ class _Plan:
     def _take_draft(self, command: Command) -> None:
         path = self._path(command)
         files = files_of(path)
-        if any(path.resolve() == self._path(other).resolve() for other in self._modelfile.all(Keyword.FROM)):
+        if os.path.realpath(path) in self._started_from():
             raise InvalidModelfile(f"DRAFT must not reference the same local path as FROM: {path}")
         self._draft_files += files
+
+    def _started_from(self) -> set[str]:
+        """Where the paths of all FROM lead."""
+        return {os.path.realpath(self._path(command)) for command in self._modelfile.all(Keyword.FROM)}
 
     def _take_parameter(self, command: Command) -> None:
         """The last value counts; lists grow."""

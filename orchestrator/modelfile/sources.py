@@ -98,7 +98,9 @@ def _matches(directory: Path, pattern: str) -> list[Path]:
 
 
 def _inside(directory: Path, match: Path) -> Path:
-    file = match.resolve(strict=True)
+    file = Path(
+        os.path.realpath(match, strict=True)
+    )  # unlike ``resolve`` an error of the system for a circle
     if file.is_relative_to(directory):
         return file
     message = f"insecure path: {os.path.relpath(file, directory)}"

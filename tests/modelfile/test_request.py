@@ -158,6 +158,21 @@ def test_of_several_mistakes_the_first_in_the_file_is_told(tmp_path: Path, first
     assert told[0] == told[1] != told[2]
 
 
+@pytest.mark.parametrize("text", ["FROM .", "FROM owlet\nDRAFT .", "FROM owlet\nADAPTER ./circle"])
+def test_links_in_a_circle_are_an_error_of_the_system(tmp_path: Path, text: str) -> None:
+    for name in ("model.safetensors", "circle"):
+        (tmp_path / name).symlink_to(name)
+    with pytest.raises(OSError, match="symbolic links"):
+        plan_of(text, tmp_path)
+
+
+def test_a_circle_that_is_no_file_hides_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "draft.gguf").write_bytes(b"GGUF")
+    plan = plan_of("FROM ./circle\nDRAFT draft.gguf", tmp_path)
+    assert (plan.base, plan.draft_files) == ("./circle", (tmp_path / "draft.gguf",))
+
+
 def test_paths_are_told_without_dots(tmp_path: Path) -> None:
     """Files above the Modelfile have names that a server takes, which are without dots."""
     (tmp_path / "here").mkdir()
