@@ -25,7 +25,7 @@ SELF = "self"
 
 _LONGEST_HEADER = 500
 """Characters; a longer text before ``<|message|>`` is no header."""
-_MESSAGE = Tags(MESSAGE)
+_HEADER_END = Tags(MESSAGE, END_OF_MESSAGE, END_OF_TURN)
 _CALLS_CLOSE = Tags(CALLS_CLOSE)
 _INVOKE = re.compile(
     rf"""{CALLS}\s*<atem:invoke\ name="(?P<name>[^"]*)">\n?
@@ -51,10 +51,14 @@ class GlimmerParser(ScriptedParser):
             if tag in implied:
                 recipient = implied[tag]
             else:
-                yield (header := Block(_MESSAGE, limit=_LONGEST_HEADER))
+                yield (header := Block(_HEADER_END, limit=_LONGEST_HEADER))
                 if header.tag is None and not header.overlong:
                     self.out.content.add(header.text)
                     return
+                if header.tag in (END_OF_MESSAGE, END_OF_TURN):
+                    self.out.content.add(header.text if recipient_of(header.text) else "")
+                    tag = None
+                    continue
                 recipient = recipient_of(header.text)
             tag = yield from self.body(recipient, ends)
 

@@ -19,6 +19,8 @@ TOOL_OPEN, TOOL_CLOSE = "<tool_call>", "</tool_call>"
 
 _THOUGHT_END = Tags(THINK_CLOSE)
 _CLOSE = Tags(TOOL_CLOSE)
+_MOST_OPENINGS = 20
+"""Opening tags in one block that are looked at."""
 
 
 class GlmOcrParser(ScriptedParser):
@@ -37,25 +39,51 @@ class GlmOcrParser(ScriptedParser):
         return (yield from self.drop_opening(THINK_OPEN))
 
     def read(self, text: str, finished: bool) -> Sequence[ToolCall]:
-        """The call in a block.
+        """The call in a block; more than one if it was opened again before it was closed."""
+        calls: list[ToolCall] = []
+        for _ in range(_MOST_OPENINGS):
+            call = self._read_one(text, finished=finished)
+            if call is None or (not finished and self._is_cut(call.name, text)):
+                return ()
+            if TOOL_OPEN not in call.name:
+                return [*calls, call]
+            if (unclosed := self._unclosed(text)) is None:
+                return ()
+            call, text = unclosed
+            calls.append(call)
+        return ()
 
-        An unfinished one must be flawless, and of a declared tool: a value cut short must never be used.
+    def _is_cut(self, name: str, text: str) -> bool:
+        """Whether a text that was cut short ends in what may be the beginning of another tool's name."""
+        return text.endswith(name) and self.tools.begins_another(name)
+
+    def _unclosed(self, text: str) -> tuple[ToolCall, str] | None:
+        """The call that another opening tag follows instead of its closing one, and what is behind that."""
+        parts = text.split(TOOL_OPEN, _MOST_OPENINGS)
+        for count in range(1, len(parts)):  # a tag may stand in a value
+            call = self._read_one(TOOL_OPEN.join(parts[:count]), finished=False)
+            if call is not None and TOOL_OPEN not in call.name and self.tools.has_required(call):
+                return call, TOOL_OPEN.join(parts[count:])
+        return None
+
+    def _read_one(self, text: str, *, finished: bool) -> ToolCall | None:
+        """The call that is all of ``text``.
+
+        An unfinished one must be flawless, and of a declared tool: nothing that was cut short must be used.
         """
         elements = read_elements(text)
         if elements is None and finished:
             elements = read_elements(repaired(text))
         if elements is None or not elements.name or len(elements.keys) != len(elements.values):
-            return ()
+            return None
         if not finished and not (elements.name in self.tools and all(elements.keys)):
-            return ()
-        return (
-            ToolCall(
-                elements.name,
-                {
-                    key: typed(unframed(value), self.tools.types(elements.name, key))
-                    for key, value in zip(elements.keys, elements.values, strict=True)
-                },
-            ),
+            return None
+        return ToolCall(
+            elements.name,
+            {
+                key: typed(unframed(value), self.tools.types(elements.name, key))
+                for key, value in zip(elements.keys, elements.values, strict=True)
+            },
         )
 
 

@@ -34,8 +34,8 @@ FUNCTIONS = "functions."
 _LONGEST_HEADER = 200
 """Characters; a longer text before ``<|message|>`` is no header."""
 _START = Tags(START)
-_MESSAGE = Tags(MESSAGE)
 _BODY_END = Tags(END, CALL, RETURN)
+_HEADER_END = Tags(MESSAGE, END, CALL, RETURN)
 
 
 class HarmonyParser(ScriptedParser):
@@ -89,11 +89,12 @@ class HarmonyParser(ScriptedParser):
 
         ``role`` is what the prompt has written of it, ``beginning`` what has been read.
         """
-        yield (block := Block(_MESSAGE, limit=_LONGEST_HEADER))
+        yield (block := Block(_HEADER_END, limit=_LONGEST_HEADER))
         text = beginning + block.text
-        if block.tag:
+        if block.tag == MESSAGE:
             return read_header(role + text)
-        if block.overlong or not looks_like_header(role + text):
+        has_body = block.tag is not None and "{" in text  # arguments without the tag before them
+        if has_body or block.overlong or not looks_like_header(role + text):
             self.more_content(opening + text)
         return None
 

@@ -129,8 +129,14 @@ class PoolsideParser(ScriptedParser):
                 calls.append(call)
             elif trim(part):
                 last = self._read_one(trim(TOOL_OPEN.join(parts[index - 1 :])), finished=finished)
-                return [*calls, last] if last else calls
-        return calls
+                calls += [last] if last else []
+                break
+        return calls if finished or not self._ends_in_name(text, calls) else ()
+
+    def _ends_in_name(self, text: str, calls: Sequence[ToolCall]) -> bool:
+        """Whether a text that was cut short ends in what may be the beginning of another tool's name."""
+        name = calls[-1].name if calls else ""
+        return text.endswith(name) and self.tools.begins_another(name)
 
     def _read_one(self, text: str, *, finished: bool) -> ToolCall | None:
         if text.startswith(BRACE):

@@ -27,6 +27,8 @@ PARAMETER, PARAMETER_CLOSE = "<parameter=", "</parameter>"
 _END_OF_THOUGHT = Tags(THINK_CLOSE, TOOL_OPEN)
 _CLOSE = Tags(TOOL_CLOSE)
 _FUNCTION_END = Tags(FUNCTION_CLOSE)
+_REPEATED = re.compile(rf"({FUNCTION}[^<>]*>)\s*(?=\1)")
+"""A function that is opened again at once."""
 _MARK = re.compile("|".join((FUNCTION, PARAMETER, PARAMETER_CLOSE, FUNCTION_CLOSE)))
 
 
@@ -116,6 +118,8 @@ def read_call(text: str, tools: DeclaredTools, *, finished: bool) -> ToolCall | 
         found = json_object(body)
         return call_of_object(found) if found is not None else None
     start = text.find(FUNCTION)
+    while start >= 0 and (repeated := _REPEATED.match(text, start)):
+        start = repeated.end()
     name = _name_at(text, start + len(FUNCTION)) if start >= 0 else None
     if name is None:
         return None
@@ -145,18 +149,24 @@ def _name_at(text: str, start: int) -> _Name | None:
 def _arguments(
     text: str, start: int, tool: str, tools: DeclaredTools, *, must_close: bool
 ) -> Mapping[str, Any] | None:
-    """The parameters of a function whose name ends at ``start``; ``None`` if one has a broken tag."""
+    """The parameters of a function whose name ends at ``start``.
+
+    ``None`` if one has a broken tag, or none: text that is closed without having been opened.
+    """
     marks = [_Mark(match.group(), match.start(), match.end()) for match in _MARK.finditer(text, start)]
     arguments: dict[str, Any] = {}
     index = 0
     while index < len(marks) and marks[index].tag not in (FUNCTION, FUNCTION_CLOSE):
         mark, index = marks[index], index + 1
-        if mark.tag == PARAMETER:
-            if (key := _name_at(text, mark.end)) is None:
+        if mark.tag == PARAMETER_CLOSE:
+            if trim(text[start : mark.start]):
                 return None
-            end, index = _end_of_value(marks, index, len(text))
-            value = text[key.end : max(key.end, end)].replace("\r\n", "\n")
-            arguments[key.text] = typed(unframed(value), tools.types(tool, key.text))
+            continue
+        if (key := _name_at(text, mark.end)) is None:
+            return None
+        end, index = _end_of_value(marks, index, len(text))
+        value = text[key.end : max(key.end, end)].replace("\r\n", "\n")
+        arguments[key.text] = typed(unframed(value), tools.types(tool, key.text))
     closed = index < len(marks) and marks[index].tag == FUNCTION_CLOSE
     return arguments if closed or not must_close else None
 

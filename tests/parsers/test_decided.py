@@ -401,3 +401,44 @@ def test_white_space_alone_between_two_calls_of_functiongemma_is_dropped() -> No
         "",
         [("get", {})],
     )
+
+
+# damaged calls never become other calls
+
+
+@pytest.mark.parametrize("name", CODERS)
+def test_an_argument_whose_tag_is_broken_is_not_left_out_of_a_call(name: str) -> None:
+    text = "<tool_call>\n<function=get>\n<arameter=a>\nx\n</parameter>\n</function>\n</tool_call>"
+    assert made(name, text) == (text, "", [])
+
+
+@pytest.mark.parametrize("name", CODERS)
+def test_a_function_that_is_opened_again_at_once_is_one(name: str) -> None:
+    text = "<tool_call><function=note>\n<function=note><parameter=a>\nx\n</parameter></function></tool_call>"
+    assert made(name, text) == ("", "", [("note", {"a": "x"})])
+
+
+@pytest.mark.parametrize("name", ["glm-4.7", "glm-ocr"])
+def test_a_block_of_glm_that_is_opened_again_holds_several_calls(name: str) -> None:
+    pairs = "<arg_key>a</arg_key><arg_value>x <tool_call> y</arg_value>"
+    calls = [("note", {"a": "x <tool_call> y"}), ("get", {}), ("get_all", {"a": "x <tool_call> y"})]
+    text = f"<tool_call>note{pairs}\n<tool_call>get<tool_call>get_all{pairs}</tool_call>"
+    assert made(name, text) == ("", "", calls)
+    for broken in (text.replace("</arg_key>", "", 1), text.replace("note", "other")):
+        assert made(name, broken)[2] != calls
+        assert "<tool_call>" not in "".join(called for called, _ in made(name, broken)[2])
+
+
+@pytest.mark.parametrize("name", ["glm-4.7", "glm-ocr", "laguna", "poolside-v1"])
+def test_half_a_name_is_no_call(name: str) -> None:
+    assert made(name, "<tool_call>get") == ("<tool_call>get", "", [])
+    assert made(name, "<tool_call>get_all") == ("", "", [("get_all", {})])
+    assert made(name, "<tool_call>get</tool_call>") == ("", "", [("get", {})])
+
+
+def test_a_header_that_a_body_sticks_to_takes_no_other_message_along() -> None:
+    call = '<|channel|>commentary to=functions.get <|constrain|>json{"a":"x"}'
+    text = f"{call}<|end|><|start|>assistant<|channel|>final<|message|>Done."
+    assert made("harmony", text) == (f"{call}Done.", "", [])
+    text = " to=self Hm.<|eom|><|start|>assistant<|message|>Done.<|eot|>"
+    assert made("glimmer", text) == (" to=self Hm.Done.", "", [])

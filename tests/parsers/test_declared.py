@@ -45,3 +45,9 @@ def test_required_arguments_are_known_of_declared_tools_only() -> None:
     assert TOOLS.has_required(ToolCall("note", {"text": None}))
     assert not TOOLS.has_required(ToolCall("note", {}))
     assert TOOLS.has_required(ToolCall("other", {}))
+
+
+def test_a_name_may_be_the_beginning_of_another() -> None:
+    assert TOOLS.begins_another("no")
+    assert not TOOLS.begins_another("note")
+    assert not TOOLS.begins_another("notes")
