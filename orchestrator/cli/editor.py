@@ -103,11 +103,12 @@ class Editor:
                 text = self._edit(wish.text)
             else:
                 text = _STRAY_BYTE.sub("\ufffd", text)
+                self.has_pasted_lines &= _has_lines(text)
                 self.history.add(text)
                 return text
 
     def _pasted(self, text: str) -> None:
-        self.has_pasted_lines |= "\n" in text.rstrip("\n")
+        self.has_pasted_lines |= _has_lines(text)
 
     def _edit(self, text: str) -> str:
         """What a real editor makes of the text; empty, with a word why, when it fails."""
@@ -128,6 +129,10 @@ class Editor:
             return edited if edited.strip() else ""
         finally:
             path.unlink(missing_ok=True)
+
+
+def _has_lines(text: str) -> bool:
+    return "\n" in text.rstrip("\n")
 
 
 def _words(command: str) -> list[str]:

@@ -109,6 +109,11 @@ def test_one_pasted_line_may_be_a_command(talk: Any, server: NativeServer, end: 
     assert out.endswith("Unknown command '/frob'. Type /? for help\n")
 
 
+def test_what_is_left_of_pasted_lines_may_be_a_command(talk: Any, server: NativeServer) -> None:
+    out, _ = talk("\x1b[200~/frob\rx\x1b[201~\x7f\x7f")
+    assert out == "Unknown command '/frob'. Type /? for help\n"
+
+
 def test_ctrl_c_leaves_a_block(talk: Any, server: NativeServer) -> None:
     out, _ = talk('"""one', f"two{CTRL_C}three")
     assert out.startswith("Use Ctrl + d or /bye to exit.\n")
