@@ -80,6 +80,22 @@ def test_what_is_no_image_is_refused_by_what_it_is(
     assert not here.calls("/completion")
 
 
+@pytest.mark.parametrize("route", ["chat", "generate"])
+def test_an_image_that_claims_all_memory_never_reaches_the_engine(here: Place, seer: str, route: str) -> None:
+    start, size = png()[:16], struct.pack(">II", 60_000, 60_000)
+    answer = ask(here, route, seer, encoded(start + size + png()[24:]))
+    assert answer.status == 400, answer
+    assert "60000 x 60000 pixels" in answer.body["error"]
+    assert not here.calls("/completion")
+
+
+@pytest.mark.parametrize("route", ["chat", "generate"])
+def test_a_film_is_handed_to_the_engine(here: Place, seer: str, route: str) -> None:
+    film = b"\0\0\0\x18ftypmp42 and so on"
+    assert ask(here, route, seer, encoded(film)).status == 200
+    assert here.calls("/completion")[0]["prompt"]["multimodal_data"] == [encoded(film)]
+
+
 # case B150
 @pytest.mark.parametrize("image", ["@@@", "a", "data:image/png;base64,@", 5, None, {}])
 def test_what_is_no_base64_is_refused(here: Place, seer: str, image: Any) -> None:

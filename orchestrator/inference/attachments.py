@@ -10,6 +10,7 @@ from orchestrator.domain.requests import Message
 from orchestrator.errors import BadRequest
 from orchestrator.media.detect import RECORDINGS, check_known, kind_of
 from orchestrator.media.images import converted, needs_conversion
+from orchestrator.media.pixels import check_pixels
 from orchestrator.store.model import Model
 
 
@@ -39,7 +40,12 @@ def refuse_unknown(media: Iterable[bytes], model: Model) -> None:
 
 
 async def readable(media: Sequence[bytes]) -> tuple[bytes, ...]:
-    """``media`` with images as engines read them. Raises ``UnsupportedMedia``, ``UndecodableImage``."""
+    """``media`` with images as engines read them.
+
+    Raises ``UnsupportedMedia``, ``UndecodableImage``, ``TooManyPixels``.
+    """
+    for data in media:
+        check_pixels(data)
     return tuple(
         [await asyncio.to_thread(converted, data) if needs_conversion(data) else data for data in media]
     )

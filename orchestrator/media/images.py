@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import BadRequest, OrchestratorError
 from orchestrator.media.detect import Kind, check_usable
+from orchestrator.media.pixels import MAX_PIXELS
 
 if TYPE_CHECKING:
     from PIL import Image
-
-MAX_PIXELS = 178_956_970
-"""Beyond this an image is taken for an attempt to exhaust memory; the limit Pillow warns at."""
 
 _FORMATS = {Kind.WEBP: "WEBP", Kind.AVIF: "AVIF", Kind.TIFF: "TIFF", Kind.ICON: "ICO"}
 """Kinds that engines do not decode, by the names Pillow has for them."""
