@@ -57,6 +57,7 @@ class _Module:
         self._name = name
         self._state = state
         self._handlers: dict[tuple[str, str], Handler] = {}
+        self._importing = asyncio.Lock()
 
     def handler(self, method: str, path: str) -> Handler:
         """What answers a request for one route, by way of the module."""
@@ -68,9 +69,12 @@ class _Module:
         return answer
 
     async def _imported(self, method: str, path: str) -> Handler:
-        module = await asyncio.to_thread(import_module, self._name)
-        routes: Iterable[Route] = module.routes(self._state)
-        self._handlers = {(route.method, route.path): route.handler for route in routes}
+        """The handler of a route. Requests that come meanwhile wait in line: who came first goes first."""
+        async with self._importing:
+            if not self._handlers:
+                module = await asyncio.to_thread(import_module, self._name)
+                routes: Iterable[Route] = module.routes(self._state)
+                self._handlers = {(route.method, route.path): route.handler for route in routes}
         return self._handlers[method, path]
 
 
