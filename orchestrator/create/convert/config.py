@@ -57,6 +57,13 @@ class Config:
             return value or []
         raise self._wrong(key, value, "a list")
 
+    def uints(self, key: str) -> list[int]:
+        """A list of counts; empty if there is none."""
+        values = self.items(key)
+        if any(not isinstance(value, int) or not 0 <= value <= MAX_UINT for value in values):
+            raise self._wrong(key, values, "a list of whole numbers")
+        return [int(value) for value in values]
+
     def section(self, *keys: str) -> Config:
         """The first part of the configuration that is there under one of the names; else an empty one."""
         for key in keys:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +57,8 @@ def _write(out: Path, content: GgufContent, on_progress: Progress) -> None:
         write_gguf(out, content, on_progress)
     except UnicodeEncodeError as error:  # JSON can name halves of characters
         raise ConversionFailed(f"a token or name is not text: {error.object!r:.80}") from error
+    except (struct.error, OverflowError) as error:  # sums and products of what stands in the configuration
+        raise ConversionFailed(f"a number in the configuration is too large: {error}") from error
 
 
 def _architecture(config: Mapping[str, object]) -> str:

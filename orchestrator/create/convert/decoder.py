@@ -43,11 +43,15 @@ SANDWICH_NORM_NAMES = {
 
 Metadata = dict[str, MetadataValue]
 
+MAX_LAYERS = 1 << 12
+MAX_HEAD_SIZE = 1 << 16
+"""Far beyond any model, and what is worked out for each layer or number of a head still fits into memory."""
+
 
 def standard_sizes(config: Config) -> Metadata:
     """The keys of sizes that every decoder has."""
     return {
-        "block_count": config.uint("num_hidden_layers"),
+        "block_count": layers_of(config),
         "context_length": config.uint("max_position_embeddings"),
         "embedding_length": config.uint("hidden_size"),
         "feed_forward_length": config.uint("intermediate_size"),
@@ -55,6 +59,14 @@ def standard_sizes(config: Config) -> Metadata:
         "attention.head_count_kv": config.uint("num_key_value_heads"),
         "attention.layer_norm_rms_epsilon": config.float("rms_norm_eps"),
     }
+
+
+def layers_of(config: Config, *keys: str) -> int:
+    """The number of layers. Raises ``ConversionFailed`` if it is absurd."""
+    layers = config.uint(*(keys or ("num_hidden_layers",)))
+    if layers > MAX_LAYERS:
+        raise ConversionFailed(f"{layers} layers exceed maximum {MAX_LAYERS}")
+    return layers
 
 
 def heads_of(config: Config) -> int:

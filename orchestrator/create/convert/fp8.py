@@ -66,7 +66,8 @@ def decoded(
 
 def _values(source: SafetensorsTensor, scale: SafetensorsTensor, size: BlockSize) -> NDArray[Any]:
     rows, columns = source.shape
-    scales = scale.float32().repeat(size[0], axis=0)[:rows].repeat(size[1], axis=1)[:, :columns]
+    tall, wide = min(size[0], rows), min(size[1], columns)  # a block may be said to be larger than all
+    scales = scale.float32().repeat(tall, axis=0)[:rows].repeat(wide, axis=1)[:, :columns]
     return as_stored(_E4M3[source.stored()] * scales, "BF16")
 
 

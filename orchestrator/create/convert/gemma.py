@@ -18,6 +18,7 @@ from orchestrator.create.convert.decoder import (
     decoder_file,
     head_lengths,
     if_given,
+    layers_of,
     standard_sizes,
 )
 from orchestrator.create.convert.naming import Renaming
@@ -97,7 +98,7 @@ def local_layers(config: Config, layers: int, every: int = 6) -> list[bool]:
 
 
 def _gemma3_keys(config: Config) -> Metadata:
-    layers = config.uint("num_hidden_layers")
+    layers = layers_of(config)
     keys = standard_sizes(config) | head_lengths(config.uint("head_dim") or 256)
     if layers in _HEADS_BY_DEPTH:
         keys["attention.head_count"], keys["attention.head_count_kv"] = _HEADS_BY_DEPTH[layers]

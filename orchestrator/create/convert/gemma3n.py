@@ -20,6 +20,7 @@ from orchestrator.create.convert.decoder import (
     Metadata,
     decoder_file,
     head_lengths,
+    layers_of,
     standard_sizes,
 )
 from orchestrator.create.convert.errors import ConversionFailed
@@ -92,7 +93,7 @@ def _keys(text: Config) -> Metadata:
         "altup.lr_multiplier": text.float("altup_lr_multiplier"),
         "altup.num_inputs": text.uint("altup_num_inputs"),
         "attention.sliding_window": text.uint("sliding_window"),
-        "attention.sliding_window_pattern": local_layers(text, text.uint("num_hidden_layers"), every=5),
+        "attention.sliding_window_pattern": local_layers(text, layers_of(text), every=5),
         "attention.shared_kv_layers": text.uint("num_kv_shared_layers"),
         "embedding_length_per_layer_input": text.uint("hidden_size_per_layer_input"),
         "head_dim": text.uint("head_dim"),

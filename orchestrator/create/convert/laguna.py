@@ -16,6 +16,7 @@ from orchestrator.create.convert.decoder import (
     Metadata,
     decoder_file,
     head_lengths,
+    layers_of,
     standard_sizes,
 )
 from orchestrator.create.convert.errors import ConversionFailed
@@ -118,7 +119,7 @@ def _keys(config: Config) -> Metadata:
 
 
 def _layer_kinds(config: Config) -> list[str]:
-    kinds = _per_layer(config, "layer_types") or [_FULL] * config.uint("num_hidden_layers")
+    kinds = _per_layer(config, "layer_types") or [_FULL] * layers_of(config)
     for index, kind in enumerate(kinds):
         if kind not in _LAYER_TYPES:
             raise _refused(f'unsupported layer_types[{index}]="{kind}"')
@@ -126,7 +127,7 @@ def _layer_kinds(config: Config) -> list[str]:
 
 
 def _heads(config: Config) -> tuple[int, ...]:
-    key, layers = "num_attention_heads_per_layer", config.uint("num_hidden_layers")
+    key, layers = "num_attention_heads_per_layer", layers_of(config)
     heads = _per_layer(config, key) or [config.uint("num_attention_heads")] * layers
     for index, count in enumerate(heads):
         if not isinstance(count, int) or count <= 0:
@@ -135,7 +136,7 @@ def _heads(config: Config) -> tuple[int, ...]:
 
 
 def _per_layer(config: Config, key: str) -> list[Any]:
-    entries, layers = config.items(key), config.uint("num_hidden_layers")
+    entries, layers = config.items(key), layers_of(config)
     if entries and len(entries) != layers:
         raise _refused(f"{key} has {len(entries)} entries, expected {layers}")
     return entries
@@ -159,7 +160,8 @@ def _global_positions(config: Config) -> Metadata:
         "rope.scaling.original_context_length": positions.uint("original_max_position_embeddings"),
         "rope.scaling.yarn_beta_fast": positions.float("beta_fast"),
         "rope.scaling.yarn_beta_slow": positions.float("beta_slow"),
-        "rope.scaling.attn_factor": positions.float("attention_factor") or 0.1 * math.log(factor) + 1,
+        "rope.scaling.attn_factor": positions.float("attention_factor")
+        or 0.1 * math.log(max(factor, 1.0)) + 1,
     }
 
 

@@ -11,7 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.create.convert.base import Uints
-from orchestrator.create.convert.decoder import Metadata, decoder_file, head_lengths, heads_of, if_given
+from orchestrator.create.convert.decoder import (
+    Metadata,
+    decoder_file,
+    head_lengths,
+    heads_of,
+    if_given,
+    layers_of,
+)
 from orchestrator.create.convert.naming import Renaming
 from orchestrator.create.convert.reshaping import squeezed, stacked
 from orchestrator.create.convert.scaling import rope_base
@@ -65,7 +72,7 @@ def convert_lfm2(folder: ModelFolder, config: Config) -> GgufContent:
 
 
 def _keys(config: Config) -> Metadata:
-    layers, heads = config.uint("num_hidden_layers"), heads_of(config)
+    layers, heads = layers_of(config), heads_of(config)
     context = config.uint("max_position_embeddings")
     if context == _OVERSTATED_CONTEXT and layers == _ITS_LAYERS and config.uint("num_experts"):
         context = _REAL_CONTEXT

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orchestrator.create.convert.decoder import (
+    MAX_HEAD_SIZE,
     STANDARD_NAMES,
     Metadata,
     decoder_file,
@@ -20,6 +21,7 @@ from orchestrator.create.convert.decoder import (
     heads_of,
     if_given,
 )
+from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.create.convert.naming import Renaming
 from orchestrator.create.convert.reshaping import constant, rotated, stacked
 from orchestrator.create.convert.scaling import rope_base, scaling_of
@@ -106,6 +108,8 @@ def _frequencies(config: Config, dimensions: int, base: float) -> Iterator[Outpu
     high = scaling.float("high_freq_factor") or 4.0
     context = scaling.float("original_max_position_embeddings") or 8192.0
     base = base or 10000.0
+    if high <= low or dimensions > MAX_HEAD_SIZE:
+        raise ConversionFailed(f'parse config.json for "{config.architecture}": impossible rope_scaling')
     values = []
     for dimension in range(0, dimensions, 2):
         wave_length = 2 * math.pi * base ** (dimension / dimensions)

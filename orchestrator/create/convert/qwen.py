@@ -88,7 +88,7 @@ def _scaling(config: Config) -> Metadata:
     scaling, kind = scaling_of(config)
     match kind:
         case "" | "default" | "mrope":
-            sections = scaling.items("mrope_section")
+            sections = scaling.uints("mrope_section")
             return {"rope.mrope_section": sections} if sections else {}
         case "yarn":
             return yarn_keys(scaling)

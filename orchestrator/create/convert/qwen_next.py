@@ -187,7 +187,7 @@ def _interval(text: Config, layers: int) -> int:
 def _multimodal_keys(config: Config, text: Config) -> Metadata:
     """Positions in pictures, and the tokens around these, which the text part knows of, too."""
     keys: Metadata = {"ssm.v_head_reordered": True}
-    if sections := text.items("mrope_section"):
+    if sections := text.uints("mrope_section"):
         keys |= {
             "rope.dimension_sections": [*sections, *[0] * (4 - len(sections))],
             "rope.mrope_section": sections,

@@ -131,3 +131,46 @@ def test_experts_of_qwen_may_come_as_one_tensor(tmp_path: Path) -> None:
     shapes = {tensor.name: tensor.shape for tensor in header.tensors}
     assert shapes["blk.1.ffn_gate_exps.weight"] == shapes["blk.1.ffn_up_exps.weight"] == (HIDDEN, 48, 4)
     assert shapes["blk.1.ffn_down_exps.weight"] == (48, HIDDEN, 4)
+
+
+IMPOSSIBLE: dict[str, tuple[str, dict[str, Any]]] = {
+    "layers without end": ("gemma3-text", {"num_hidden_layers": 4_000_000_000, "layer_types": None}),
+    "layers without end, one by one": ("lfm2", {"num_hidden_layers": 4_000_000_000, "layer_types": None}),
+    "heads without end": (
+        "llama-bpe",
+        {"head_dim": 4_000_000_000, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}},
+    ),
+    "frequencies that divide by nothing": (
+        "llama-bpe",
+        {"rope_scaling": {"rope_type": "llama3", "low_freq_factor": 4.0, "high_freq_factor": 4.0}},
+    ),
+    "context beyond all numbers": (
+        "gpt-oss-original",
+        {"initial_context_length": 4_000_000_000, "rope_scaling_factor": 1e30},
+    ),
+    "sections that are no numbers": (
+        "qwen2-mrope",
+        {"rope_scaling": {"type": "mrope", "mrope_section": [None]}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "config"), IMPOSSIBLE.values(), ids=IMPOSSIBLE.keys())
+def test_an_impossible_configuration_is_refused_at_once(
+    tmp_path: Path, name: str, config: dict[str, Any]
+) -> None:
+    folder = MAKER.FOLDERS[name]()
+    folder.config |= config
+    with pytest.raises(ConversionFailed):
+        converted(folder, tmp_path)
+
+
+def test_a_block_larger_than_its_weight_is_as_large_as_that(tmp_path: Path) -> None:
+    folder = MAKER.FOLDERS["llama-fp8"]()
+    folder.config["quantization_config"] = {"quant_method": "fp8", "weight_block_size": [1 << 60, 1 << 60]}
+    folder.tensors = [
+        (name, [1, 1] if name.endswith("_scale_inv") else shape, dtype)
+        for name, shape, dtype in folder.tensors
+    ]
+    header, _ = converted(folder, tmp_path)
+    assert header.config.string("source_quantization") == "hf_fp8"
