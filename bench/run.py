@@ -35,6 +35,7 @@ _SHORT_CHATS: dict[str, dict[str, object]] = {
     "/v1/chat/completions": {"max_tokens": 10},
     "/v1/messages": {"max_tokens": 10},
 }
+_PAIRS = 5
 _REST_S = 0.05
 """After it the threads of an engine that has just answered spin no more, and take no core from the next."""
 ENGINE_OPTIONS = ("-c", "16384", "-np", "4", "--no-webui", "--offline", "-t", "2")
@@ -130,6 +131,12 @@ def chats() -> Iterator[Row]:
 
 
 def latency() -> Iterator[Row]:
+    """The median of several pairs of an engine and a daemon, for no two engines take equally long."""
+    added = [_added_s() for _ in range(_PAIRS)]
+    yield "time added to a one-token request", f"{statistics.median(added) * 1e3:.2f} ms", "≤ 1.0 ms"
+
+
+def _added_s() -> float:
     """Both are asked over TCP, each time by a connection of its own, in turns."""
     weights = smollm2()
     with bare_engine(weights, *ENGINE_OPTIONS, port=free_port()) as (engine, _), daemon() as served:
@@ -150,8 +157,7 @@ def latency() -> Iterator[Row]:
             ):
                 time.sleep(_REST_S)
                 times.append(_timed(action))
-        added = statistics.median(through[20:]) - statistics.median(direct[20:])
-        yield "time added to a one-token request", f"{added * 1e3:.2f} ms", "≤ 1.0 ms"
+        return statistics.median(through[20:]) - statistics.median(direct[20:])
 
 
 def streams() -> Iterator[Row]:
