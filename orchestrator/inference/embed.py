@@ -79,7 +79,7 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
             lease.runner,
             model.files.facts,
             num_ctx=window(spec, lease.spec),
-            num_batch=lease.spec.options.num_batch,
+            num_batch=min(spec.options.num_batch, lease.spec.options.num_batch),
             truncate=request.truncate,
         )
         try:
