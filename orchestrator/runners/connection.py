@@ -7,8 +7,7 @@
        └── kept for the next ◀──┘  if a whole answer came over it, and the engine keeps it too
 
 Leaving an exchange early closes its connection: that is how a generation is stopped. An engine keeps a thread
-for each idle connection, so no more are kept than it has slots. Where none is left, the next one is opened
-ahead of its request: whoever asks should not have to wait for that, too.
+for each idle connection, so no more are kept than it has slots.
 """
 
 from __future__ import annotations
@@ -46,8 +45,6 @@ class Channel:
         self._keeps: bool | None = None
         """Whether this engine keeps connections, as its first answer told: not all that announce it do it."""
         self._idle: list[_Connection] = []
-        self._opening: asyncio.Task[None] | None = None
-        """What opens a connection that nobody has asked for yet."""
 
     @asynccontextmanager
     async def exchange(self, method: str, path: str, body: bytes = b"") -> AsyncIterator[Answer]:
@@ -63,16 +60,11 @@ class Channel:
             self._give_back(connection, answer)
 
     def close(self) -> None:
-        """Close what is idle; whatever is in use is closed when it is left."""
-        self._keep = 0
-        if self._opening is not None:
-            self._opening.cancel()
+        """Close what is idle."""
         while self._idle:
             self._idle.pop().close()
 
     async def _asked(self, request: bytes) -> tuple[_Connection, Answer]:
-        if self._opening is not None:
-            await asyncio.wait([self._opening])
         idle = self._usable()
         if idle is not None:
             try:
@@ -105,25 +97,11 @@ class Channel:
         if self._keeps is None and answer.is_complete:
             self._keeps = answer.kept_s > 0
         idle_s = answer.kept_s - _MARGIN_S
-        if self._keeps and idle_s > 0 and connection.is_open and len(self._idle) < self._keep:
-            self._lay_by(connection, idle_s)
+        if not self._keeps or idle_s <= 0 or not connection.is_open or len(self._idle) >= self._keep:
+            connection.close()
             return
-        connection.close()
-        idle_s = answer.keeping_s - _MARGIN_S
-        if idle_s > 0 and len(self._idle) < min(self._keep, 1) and self._opening is None:
-            self._opening = asyncio.get_running_loop().create_task(self._open_ahead(idle_s))
-
-    def _lay_by(self, connection: _Connection, idle_s: float) -> None:
         connection.rest(until=asyncio.get_running_loop().time() + idle_s)
         self._idle.append(connection)
-
-    async def _open_ahead(self, idle_s: float) -> None:
-        try:
-            self._lay_by(await self._connected(), idle_s)
-        except EngineUnreachable:
-            pass  # whoever asks next finds out
-        finally:
-            self._opening = None
 
 
 class _Connection(asyncio.Protocol):
@@ -201,11 +179,6 @@ class Answer:
     def kept_s(self) -> float:
         """How long the engine keeps the connection for another request, in seconds; 0 is not at all."""
         return self._reader.kept_s
-
-    @property
-    def keeping_s(self) -> float:
-        """How long the engine says that it keeps connections, in seconds; 0 is not at all."""
-        return self._reader.keeping_s
 
     async def read(self) -> bytes:
         """What has arrived of the body, at least one byte; empty at its end. Raises ``AnswerCutOff``."""

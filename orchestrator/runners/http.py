@@ -27,15 +27,15 @@ class ResponseReader:
     """Takes a response apart, fed in pieces of any size.
 
     ``status`` is 0 until the head is complete; ``complete`` tells that the body has ended properly;
-    ``kept_s`` is, after that, how many seconds the peer keeps the connection for another request;
-    ``keeping_s`` is what the head says of that.
+    ``kept_s`` is, after that, how many seconds the peer keeps the connection for another request.
     """
 
     def __init__(self) -> None:
         self.status = 0
         self.complete = False
         self.kept_s = 0.0
-        self.keeping_s = 0.0
+        self._keeping_s = 0.0
+        """What the head says of that."""
         self._rest = b""
         self._chunked = False
         self._left: int | None = None
@@ -69,7 +69,7 @@ class ResponseReader:
             self._left = None if length is None else int(length)
         except (IndexError, ValueError) as error:
             raise MalformedResponse(f"malformed HTTP response {status_line!r}") from error
-        self.keeping_s = _keeping_s(status_line, fields)
+        self._keeping_s = _keeping_s(status_line, fields)
         self._chunked = fields.get("transfer-encoding", "").lower() == "chunked"
         if self._chunked:
             self._left = 0
@@ -84,7 +84,7 @@ class ResponseReader:
             data = data[: self._left]
             self._left -= len(data)
             self.complete = self._left == 0
-            self.kept_s = self.keeping_s if clean else 0.0
+            self.kept_s = self._keeping_s if clean else 0.0
         return [data] if data else []
 
     def _unchunked(self, data: bytes) -> list[bytes]:
@@ -103,7 +103,7 @@ class ResponseReader:
             start = head_end + 2 + size
             if not size:
                 self.complete = True
-                self.kept_s = self.keeping_s if data[start:] == b"\r\n" else 0.0
+                self.kept_s = self._keeping_s if data[start:] == b"\r\n" else 0.0
             elif start > len(data):
                 pieces.append(data[head_end + 2 :])
                 self._left = start - len(data)

@@ -126,17 +126,9 @@ class Counted:
         self.connections = 0
         self.requests = 0
         self.closed = asyncio.Event()
-        self._changed = asyncio.Condition()
-
-    async def opened(self, connections: int) -> None:
-        """Wait until so many connections have come."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self.connections >= connections)
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        async with self._changed:
-            self._changed.notify_all()
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while await reader.readuntil(b"\r\n\r\n"):
                 self.requests += 1
@@ -227,48 +219,6 @@ async def test_an_engine_that_has_gone_meanwhile_is_unreachable(address: Address
     async with serving(address, server):
         assert await asked(channel) == b"hello"
     server.answers = [b""]
-    with pytest.raises(EngineUnreachable):
-        await asked(channel)
-
-
-async def test_the_connection_after_one_that_was_left_is_opened_ahead(
-    address: Address,
-) -> None:
-    server, channel = Counted(KEPT[:-1], KEPT), Channel(address)
-    async with serving(address, server):
-        async with channel.exchange("GET", "/"):
-            pass
-        await server.opened(2)
-        assert server.requests == 1
-        assert await asked(channel) == b"hello"
-        channel.close()
-    assert (server.connections, server.requests) == (2, 2)
-
-
-async def test_no_connection_is_opened_ahead_where_none_is_kept(address: Address) -> None:
-    server, channel = Counted(reply("Connection: close"), KEPT), Channel(address)
-    async with serving(address, server):
-        assert await asked(channel) == b"hello"
-        assert await asked(channel) == b"hello"
-        channel.close()
-    assert server.connections == 2
-
-
-async def test_a_closed_channel_keeps_no_connection_that_was_opened_ahead(address: Address) -> None:
-    server, channel = Counted(KEPT[:-1]), Channel(address)
-    async with serving(address, server):
-        async with channel.exchange("GET", "/"):
-            pass
-        await server.opened(2)
-        server.closed.clear()
-        channel.close()
-        await server.closed.wait()
-
-
-async def test_an_engine_that_ends_meanwhile_is_unreachable_for_whoever_asks_next(address: Address) -> None:
-    server, channel = Counted(KEPT[:-1], b""), Channel(address)
-    async with serving(address, server), channel.exchange("GET", "/") as answer:
-        assert await answer.read() == b"hell"
     with pytest.raises(EngineUnreachable):
         await asked(channel)
 
