@@ -5,7 +5,6 @@ Source: ``gguf-convert`` §6.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from orchestrator.create.convert.config import Config
 from orchestrator.create.convert.decoder import LAYER_NAMES, Metadata
 from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.create.convert.naming import Renaming
-from orchestrator.create.convert.reshaping import permuted, transposed
+from orchestrator.create.convert.reshaping import rotated, transposed
 from orchestrator.create.convert.tensors import renamed_tensors
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ _NAMES = Renaming(
 )
 _LLAMA, _GEMMA2 = "llama", "gemma2"
 _DOWN, _UP = ".lora_a", ".lora_b"
-_ROTATED = re.compile(r"blk\.\d+\.attn_([qk])\.weight\.lora_b")
 
 
 def convert_adapter(folder: ModelFolder, base: GgufConfig) -> GgufContent:
@@ -56,7 +54,7 @@ def convert_adapter(folder: ModelFolder, base: GgufConfig) -> GgufContent:
         metadata |= {"attention.head_count": heads, "attention.head_count_kv": key_heads}
     tensors = _oriented(folder)
     if base.architecture == _LLAMA:
-        tensors = _rotated(tensors, heads, key_heads)
+        tensors = rotated(tensors, heads, key_heads)
     return GgufContent(base.architecture, metadata, list(tensors))
 
 
@@ -68,10 +66,3 @@ def _oriented(folder: ModelFolder) -> Iterator[OutputTensor]:
         rows, columns = tensor.shape
         turned = rows > columns if tensor.name.endswith(_DOWN) else rows < columns
         yield transposed(tensor) if turned and tensor.name.endswith((_DOWN, _UP)) else tensor
-
-
-def _rotated(tensors: Iterator[OutputTensor], heads: int, key_heads: int) -> Iterator[OutputTensor]:
-    """The tensors with rows of queries and keys in the order that those of the model got."""
-    for tensor in tensors:
-        match = _ROTATED.fullmatch(tensor.name)
-        yield permuted(tensor, heads if match[1] == "q" else key_heads) if match else tensor

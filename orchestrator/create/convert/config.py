@@ -74,6 +74,10 @@ class Config:
                 raise self._wrong(key, value, "an object")
         return Config({}, self.architecture)
 
+    def refused(self, reason: str) -> ConversionFailed:
+        """The error of a configuration that cannot be converted."""
+        return ConversionFailed(f'parse config.json for "{self.architecture}": {reason}')
+
     def _given(self, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         """The values that count, truth values as texts so that they are not taken for numbers."""
         for key in keys:
@@ -84,6 +88,4 @@ class Config:
                 yield key, value
 
     def _wrong(self, key: str, value: Any, wanted: str) -> ConversionFailed:
-        return ConversionFailed(
-            f'parse config.json for "{self.architecture}": {key} must be {wanted}, not {value!r:.80}'
-        )
+        return self.refused(f"{key} must be {wanted}, not {value!r:.80}")

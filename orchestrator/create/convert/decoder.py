@@ -73,9 +73,7 @@ def heads_of(config: Config) -> int:
     """The number of heads. Raises ``ConversionFailed`` if there are none, for much is divided by it."""
     heads = config.uint("num_attention_heads", "n_head")
     if not heads:
-        raise ConversionFailed(
-            f'parse config.json for "{config.architecture}": num_attention_heads is needed'
-        )
+        raise config.refused("num_attention_heads is needed")
     return heads
 
 

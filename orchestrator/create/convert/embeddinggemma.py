@@ -20,7 +20,7 @@ from orchestrator.create.convert.decoder import (
 )
 from orchestrator.create.convert.encoder import pooling_of
 from orchestrator.create.convert.errors import ConversionFailed
-from orchestrator.create.convert.gemma import norms_from_zero, vocabulary_rows
+from orchestrator.create.convert.gemma import norms_from_zero, rope_bases, vocabulary_rows
 from orchestrator.create.convert.naming import Renaming
 from orchestrator.create.convert.tensors import output_tensor, renamed_tensors, tensors_of
 from orchestrator.create.convert.tokenizer import read_tokenizer
@@ -40,7 +40,7 @@ _NAMES = Renaming(
 )
 _DENSE = {"2_Dense": "dense_2", "3_Dense": "dense_3"}
 _WEIGHTS, _DENSE_WEIGHT = "model.safetensors", "linear.weight"
-_CONTEXT, _EPSILON, _GLOBAL_BASE, _LOCAL_BASE = 2048, 1e-6, 1_000_000.0, 10_000.0
+_CONTEXT, _EPSILON = 2048, 1e-6
 
 
 def convert_embeddinggemma(folder: ModelFolder, config: Config) -> GgufContent:
@@ -51,8 +51,7 @@ def convert_embeddinggemma(folder: ModelFolder, config: Config) -> GgufContent:
         "context_length": keys["context_length"] or _CONTEXT,
         "attention.layer_norm_rms_epsilon": keys["attention.layer_norm_rms_epsilon"] or _EPSILON,
         "attention.sliding_window": config.uint("sliding_window"),
-        "rope.freq_base": config.float("rope_theta") or _GLOBAL_BASE,
-        "rope.freq_base_swa": config.float("rope_local_base_freq") or _LOCAL_BASE,
+        **rope_bases(config),
         "pooling_type": pooling_of(folder, modules),
     }
     dense = []

@@ -97,6 +97,14 @@ def local_layers(config: Config, layers: int, every: int = 6) -> list[bool]:
     return [(number + 1) % every != 0 for number in range(layers)]
 
 
+def rope_bases(config: Config) -> Metadata:
+    """The bases of rotation of layers that see everything, and of those that see what is near."""
+    return {
+        "rope.freq_base": config.float("rope_theta") or _GLOBAL_BASE,
+        "rope.freq_base_swa": config.float("rope_local_base_freq") or _LOCAL_BASE,
+    }
+
+
 def _gemma3_keys(config: Config) -> Metadata:
     layers = layers_of(config)
     keys = standard_sizes(config) | head_lengths(config.uint("head_dim") or 256)
@@ -105,8 +113,7 @@ def _gemma3_keys(config: Config) -> Metadata:
     keys |= {
         "attention.sliding_window": config.uint("sliding_window"),
         "attention.sliding_window_pattern": local_layers(config, layers),
-        "rope.freq_base": config.float("rope_theta") or _GLOBAL_BASE,
-        "rope.freq_base_swa": config.float("rope_local_base_freq") or _LOCAL_BASE,
+        **rope_bases(config),
         **if_given({"final_logit_softcapping": config.float("final_logit_softcapping")}),
     }
     scaling, kind = scaling_of(config)

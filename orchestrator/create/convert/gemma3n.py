@@ -108,9 +108,9 @@ def _feed_forward(text: Config) -> object:
     if not isinstance(widths, list):
         return widths
     if not widths:
-        raise _refused(text, "intermediate_size must not be empty")
+        raise text.refused("intermediate_size must not be empty")
     if any(width != widths[0] for width in widths):
-        raise _refused(text, "intermediate_size values must match")
+        raise text.refused("intermediate_size values must match")
     return widths[0]
 
 
@@ -121,7 +121,3 @@ def _quantile(share: object) -> float:
     if share in (0, 1):
         return float(np.copysign(np.inf, share - 0.5))
     return NormalDist().inv_cdf(share)
-
-
-def _refused(config: Config, reason: str) -> ConversionFailed:
-    return ConversionFailed(f'parse config.json for "{config.architecture}": {reason}')

@@ -65,7 +65,7 @@ def _check(config: Config) -> None:
             raise _refused(f"{key} must be set")
     gating = config.values.get("gating", _GATING)
     if not isinstance(gating, str | bool):
-        raise _malformed(config, f"unsupported Laguna gating JSON value {gating}")
+        raise config.refused(f"unsupported Laguna gating JSON value {gating}")
     if gating not in (True, _GATING):
         raise _refused(f'unsupported attention gating "{gating}": only gating="{_GATING}" is supported')
     if (norm := config.text("qk_norm_type") or "rmsnorm") != "rmsnorm":
@@ -86,7 +86,7 @@ def _dense_layers(config: Config) -> list[Any]:
     kinds = config.items("mlp_layer_types")
     for index, kind in enumerate(kinds):
         if kind not in ("dense", "sparse"):
-            raise _malformed(config, f'laguna: unsupported mlp_layer_types[{index}]="{kind}"')
+            raise config.refused(f'laguna: unsupported mlp_layer_types[{index}]="{kind}"')
     return (
         [i for i, kind in enumerate(kinds) if kind == "dense"] if kinds else config.items("mlp_only_layers")
     )
@@ -189,7 +189,3 @@ def _tokenizer(folder: ModelFolder) -> Tokenizer:
 
 def _refused(reason: str) -> ConversionFailed:
     return ConversionFailed(f"laguna: {reason}")
-
-
-def _malformed(config: Config, reason: str) -> ConversionFailed:
-    return ConversionFailed(f'parse config.json for "{config.architecture}": {reason}')

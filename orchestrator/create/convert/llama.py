@@ -21,7 +21,6 @@ from orchestrator.create.convert.decoder import (
     heads_of,
     if_given,
 )
-from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.create.convert.naming import Renaming
 from orchestrator.create.convert.reshaping import constant, rotated, stacked
 from orchestrator.create.convert.scaling import rope_base, scaling_of
@@ -109,7 +108,7 @@ def _frequencies(config: Config, dimensions: int, base: float) -> Iterator[Outpu
     context = scaling.float("original_max_position_embeddings") or 8192.0
     base = base or 10000.0
     if high <= low or dimensions > MAX_HEAD_SIZE:
-        raise ConversionFailed(f'parse config.json for "{config.architecture}": impossible rope_scaling')
+        raise config.refused("impossible rope_scaling")
     values = []
     for dimension in range(0, dimensions, 2):
         wave_length = 2 * math.pi * base ** (dimension / dimensions)

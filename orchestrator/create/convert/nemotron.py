@@ -90,9 +90,7 @@ def _layers(config: Config) -> str:
         case None:
             pattern = ""
         case _:
-            raise ConversionFailed(
-                f'parse config.json for "{config.architecture}": {key} must be a string or string array'
-            )
+            raise config.refused(f"{key} must be a string or string array")
     if not pattern:
         raise _refused(f"{key} must be set")
     layers = config.uint("num_hidden_layers")

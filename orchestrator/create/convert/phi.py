@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orchestrator.create.convert.decoder import STANDARD_NAMES, Metadata, decoder_file, heads_of
-from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.create.convert.naming import Renaming
 from orchestrator.create.convert.reshaping import constant
 from orchestrator.create.convert.scaling import rope_base, scaling_of, unknown_scaling
@@ -58,9 +57,7 @@ def _attention_factor(config: Config) -> Metadata:
     original = config.uint("original_max_position_embeddings")
     longest = config.uint("max_position_embeddings")
     if original < 2 or not longest:
-        raise ConversionFailed(
-            f'parse config.json for "{config.architecture}": original_max_position_embeddings is needed'
-        )
+        raise config.refused("original_max_position_embeddings is needed")
     growth = math.log(longest / original)
     factor = 0.1 * growth + 1 if kind == "yarn" else math.sqrt(max(1 + growth / math.log(original), 1))
     return {"rope.scaling.attn_factor": max(factor, 1.0)}
@@ -72,8 +69,6 @@ def _factors(config: Config) -> Iterator[OutputTensor]:
     for length in ("long", "short"):
         factors = scaling.items(f"{length}_factor")
         if not all(isinstance(factor, int | float) for factor in factors):
-            raise ConversionFailed(
-                f'parse config.json for "{config.architecture}": {length}_factor must be a list of numbers'
-            )
+            raise config.refused(f"{length}_factor must be a list of numbers")
         if factors:
             yield constant(f"rope_factors_{length}.weight", np.array(factors, np.float32))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-_ROTATED = re.compile(r"blk\.\d+\.attn_([qk])\.(weight|bias)")
+_ROTATED = re.compile(r"blk\.\d+\.attn_([qk])\.(weight|bias|weight\.lora_b)")
 
 
 def permuted(tensor: OutputTensor, heads: int) -> OutputTensor:

@@ -35,6 +35,4 @@ def yarn_keys(scaling: Config) -> Metadata:
 
 def unknown_scaling(config: Config, kind: str) -> ConversionFailed:
     """The error for a way that nobody here knows."""
-    return ConversionFailed(
-        f'parse config.json for "{config.architecture}": unknown rope scaling type {kind!r:.80}'
-    )
+    return config.refused(f"unknown rope scaling type {kind!r:.80}")
