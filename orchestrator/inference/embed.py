@@ -13,7 +13,7 @@ from orchestrator.domain.loads import LoadSpec, ModelFacts
 from orchestrator.domain.requests import EmbedRequest
 from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed, UnreadableAnswer
 from orchestrator.inference.errors import ModelNotPulled, ModelRequired
-from orchestrator.inference.service import Inference, name_of, refuse_replaced, window
+from orchestrator.inference.service import Inference, refuse_replaced, window
 from orchestrator.runners.base import Embedding, Runner
 from orchestrator.store.model import Model
 
@@ -71,7 +71,6 @@ class EmbedReply:
 async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
     """Unit vectors of the texts; no text at all just loads the model."""
     started_ns = time.perf_counter_ns()
-    name_of(request.model)
     model, spec = await _reader(inference, request)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         load_duration_ns = time.perf_counter_ns() - started_ns
