@@ -36,7 +36,6 @@ from orchestrator.registry.key import Identity
 from orchestrator.registry.settings import HF_HOSTS, RegistrySettings
 from orchestrator.registry.transport import ANSWER_TIMEOUT_S, Transport
 
-MANIFEST_LIMIT_BYTES = 4 << 20
 _SMALL_LIMIT_BYTES = 64 << 10
 _ERROR_LIMIT_BYTES = 4096
 

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from orchestrator.domain.digests import Digest, InvalidDigest
 from orchestrator.domain.names import ModelName
-from orchestrator.registry.client import MANIFEST_LIMIT_BYTES, RegistryClient
+from orchestrator.registry.client import RegistryClient
 from orchestrator.registry.errors import BadAnswer, ManifestNotPulled, RegistryError, Unreachable
 from orchestrator.registry.patience import Patience
+from orchestrator.store.manifests import LARGEST_MANIFEST_BYTES
 from orchestrator.store.wire import MANIFEST_MEDIA_TYPE, Manifest, MediaType
 from orchestrator.wire.complaints import complaint
 
@@ -74,7 +75,7 @@ async def _asked_once(client: RegistryClient) -> bytes:
         timeout_s=TIMEOUT_S,
     ) as response:
         async with asyncio.timeout(TIMEOUT_S):
-            return await client.read(response, limit_bytes=MANIFEST_LIMIT_BYTES)
+            return await client.read(response, limit_bytes=LARGEST_MANIFEST_BYTES)
 
 
 def _parsed(content: bytes) -> Manifest:

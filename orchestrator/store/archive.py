@@ -24,13 +24,12 @@ from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
 from orchestrator.store.blobs import BlobFile
 from orchestrator.store.errors import CorruptManifest, DamagedModel, disk_error
-from orchestrator.store.manifests import StoredManifest, parsed_manifest
+from orchestrator.store.manifests import LARGEST_MANIFEST_BYTES, StoredManifest, parsed_manifest
 from orchestrator.store.models import ModelStore
 from orchestrator.store.parts import stored_parts
 from orchestrator.store.tar import END, ArchiveRefused, Begin, End, Event, Piece, TarReader, header, padding
 
 PIECE_BYTES = 1 << 20
-LARGEST_MANIFEST_BYTES = 4 << 20
 MOST_MANIFESTS_BYTES = 64 << 20
 """Of all manifests of an archive: they are kept in memory until the end."""
 

@@ -33,6 +33,10 @@ TEMPORARY_PREFIX = ".writing-"
 keeps Ollama from pruning."""
 
 DEPTH = 4
+LARGEST_MANIFEST_BYTES = 4 << 20
+"""A part takes some 250 bytes, so this is room for sixteen thousand of them."""
+
+_NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +86,9 @@ class ManifestStore:
 
     def read_whole(self, name: ModelName) -> tuple[StoredManifest, bytes]:
         """``read``, and the very bytes of the file."""
-        path = self._layout.manifest(name)
-        try:
-            with path.open("rb") as file:
-                content = file.read()
-                modified_ns = os.fstat(file.fileno()).st_mtime_ns
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise ModelNotFound(name) from error
-        except OSError as error:
-            raise disk_error("open", path, error) from error
-        digest = hashlib.sha256(content).hexdigest()
-        return StoredManifest(name, parsed_manifest(path, content), digest, modified_ns), content
+        content, modified_ns = self._content(name)
+        manifest = parsed_manifest(self._layout.manifest(name), content)
+        return StoredManifest(name, manifest, hashlib.sha256(content).hexdigest(), modified_ns), content
 
     def write(self, name: ModelName, manifest: Manifest) -> None:
         """Write a manifest under exactly this spelling. Raises ``StoreError``."""
@@ -112,13 +108,7 @@ class ManifestStore:
 
     def copy(self, source: ModelName, destination: ModelName) -> None:
         """Write the bytes of one manifest under another name. Raises ``ModelNotFound``, ``StoreError``."""
-        path = self._layout.manifest(source)
-        try:
-            content = path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise ModelNotFound(source) from error
-        except OSError as error:
-            raise disk_error("open", path, error) from error
+        content, _ = self._content(source)
         self.write_bytes(destination, content)
 
     def delete(self, name: ModelName) -> None:
@@ -129,7 +119,7 @@ class ManifestStore:
         path = self._layout.manifest(name)
         try:
             path.unlink()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        except _NOT_THERE as error:
             raise ModelNotFound(name) from error
         except OSError as error:
             raise disk_error("remove", path, error) from error
@@ -182,6 +172,20 @@ class ManifestStore:
                 path.rmdir()
             except OSError:
                 continue  # not empty
+
+    def _content(self, name: ModelName) -> tuple[bytes, int]:
+        """The bytes of a manifest's file, and when it was written, in nanoseconds."""
+        path = self._layout.manifest(name)
+        try:
+            with path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                if found.st_size > LARGEST_MANIFEST_BYTES:
+                    raise CorruptManifest(path, f"it has {found.st_size} bytes, which no manifest has")
+                return file.read(), found.st_mtime_ns
+        except _NOT_THERE as error:
+            raise ModelNotFound(name) from error
+        except OSError as error:
+            raise disk_error("open", path, error) from error
 
     def _files(self) -> Iterator[Path]:
         yield from _entries(self._layout.manifests, DEPTH)

@@ -13,10 +13,11 @@ import pytest
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
 from orchestrator.store import tar
-from orchestrator.store.archive import LARGEST_MANIFEST_BYTES, MOST_MANIFESTS_BYTES, Export, Import
+from orchestrator.store.archive import MOST_MANIFESTS_BYTES, Export, Import
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import DamagedModel, DiskFull, ModelNotFound
 from orchestrator.store.layout import StoreLayout
+from orchestrator.store.manifests import LARGEST_MANIFEST_BYTES
 from orchestrator.store.models import ModelStore
 from orchestrator.store.wire import Layer, Manifest
 

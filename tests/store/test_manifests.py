@@ -13,7 +13,7 @@ from orchestrator.domain.names import ModelName
 from orchestrator.errors import StoreError
 from orchestrator.store.errors import CorruptManifest, ModelNotFound
 from orchestrator.store.layout import StoreLayout
-from orchestrator.store.manifests import ManifestStore
+from orchestrator.store.manifests import LARGEST_MANIFEST_BYTES, ManifestStore
 from orchestrator.store.wire import Layer, Manifest, MediaType
 
 FOX = ModelName.parse("Fox")
@@ -143,6 +143,21 @@ def test_a_broken_manifest_is_skipped_and_kept_until_deleted(
     manifests.check()
     assert [stored.name for stored in manifests.list()] == [owl]
     assert caplog.records == []
+
+
+def test_a_file_too_large_for_a_manifest_is_not_read(manifests: ManifestStore, layout: StoreLayout) -> None:
+    manifests.write(FOX, MANIFEST)
+    with layout.manifest(FOX).open("r+b") as file:
+        file.truncate(LARGEST_MANIFEST_BYTES + 1)
+    for read in (
+        lambda: manifests.read(FOX),
+        lambda: manifests.copy(FOX, ModelName.parse("owl")),
+        manifests.check,
+    ):
+        with pytest.raises(CorruptManifest, match=f"it has {LARGEST_MANIFEST_BYTES + 1} bytes"):
+            read()
+    assert manifests.list() == []
+    manifests.delete(FOX)
 
 
 def test_files_that_name_no_model_are_passed_over(manifests: ManifestStore, layout: StoreLayout) -> None:

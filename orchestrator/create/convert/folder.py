@@ -9,8 +9,8 @@ from typing import Any
 from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.domain.json_value import parse_json
 
-MAX_JSON_BYTES = 256 << 20
-"""The largest tokenizers take 40 MB."""
+LARGEST_FILE_BYTES = 256 << 20
+"""Of those that are read whole: the largest tokenizers take 40 MB."""
 
 
 class ModelFolder:
@@ -24,11 +24,9 @@ class ModelFolder:
 
     def json(self, name: str) -> Any:
         """The content of a JSON file; bare ``NaN`` and infinities read as 0."""
-        path = self.path(name)
-        if (size := path.stat().st_size) > MAX_JSON_BYTES:
-            raise ConversionFailed(f"parse {name}: {size} bytes exceed maximum {MAX_JSON_BYTES}")
+        content = self.content(name)
         try:
-            return parse_json(path.read_bytes(), parse_constant=lambda _: 0)
+            return parse_json(content, parse_constant=lambda _: 0)
         except ValueError as error:
             raise ConversionFailed(f"parse {name}: {error}") from error
 
@@ -43,14 +41,15 @@ class ModelFolder:
         return self.object(name) if self.has(name) else {}
 
     def content(self, name: str) -> bytes:
-        """The bytes of a small file."""
+        """The bytes of a small file. Raises ``ConversionFailed`` for one that is not small."""
         path = self.path(name)
-        if (size := path.stat().st_size) > MAX_JSON_BYTES:
-            raise ConversionFailed(f"read {name}: {size} bytes exceed maximum {MAX_JSON_BYTES}")
+        if (size := path.stat().st_size) > LARGEST_FILE_BYTES:
+            raise ConversionFailed(f"read {name}: {size} bytes exceed maximum {LARGEST_FILE_BYTES}")
         return path.read_bytes()
 
     def text(self, name: str) -> str:
-        return self.path(name).read_text("utf-8", "replace")
+        """The characters of a small file; bytes that are no UTF-8 are replaced."""
+        return self.content(name).decode("utf-8", "replace")
 
     def weights(self) -> dict[str, Path]:
         """The safetensors files at the top of the folder, names sorted; all the index names must be there."""
