@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 from orchestrator.cli.commands import HELP, PROGRAM, PROGRAM_FLAGS, Entry, find, visible
 from orchestrator.cli.grammar import Flag, Kind
 
+_GAP = 3
+"""Blanks between two columns."""
+
 
 def help_on(*topic: str) -> None:
     """The command ``help``: a command's help, or the program's."""
@@ -50,9 +53,9 @@ def _section(title: str, lines: Iterable[str]) -> str:
     return f"{title}:\n" + "".join(f"  {line}\n" for line in lines)
 
 
-def _columns(rows: Iterable[tuple[str, str]], *, gap: int = 3) -> list[str]:
+def _columns(rows: Iterable[tuple[str, str]]) -> list[str]:
     rows = list(rows)
-    width = max(len(first) for first, _ in rows) + gap
+    width = max(len(first) for first, _ in rows) + _GAP
     return [f"{first:<{width}}{second}" for first, second in rows]
 
 

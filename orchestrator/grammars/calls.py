@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.domain.tool_choice import ToolChoice
 from orchestrator.domain.tools import Tool, parameters_json
 from orchestrator.grammars.errors import InvalidSchema
 from orchestrator.grammars.gbnf import Grammar, RuleBook, literal, one_of, repeated
@@ -192,19 +191,6 @@ def answer_beginnings(style: CallStyle, tools: Sequence[Tool]) -> tuple[str, ...
     names = [tool.function.name for tool in tools]
     repeated_names = (text.replace(_NAME, name) for text in style.answers for name in names)
     return tuple(dict.fromkeys(repeated_names))
-
-
-def for_path(
-    parser_name: str, tool_tag: str | None, tools: Sequence[Tool], choice: ToolChoice
-) -> Grammar | None:
-    """The grammar of a forced answer; ``None`` if the model's output is not split into calls at all.
-
-    Raises ``InvalidToolChoice``.
-    """
-    style = style_of(parser_name, tool_tag)
-    if style is None:
-        return None
-    return call_grammar(style, choice.callable_tools(tools), parallel=choice.allows_several)
 
 
 def call_grammar(style: CallStyle, tools: Sequence[Tool], *, parallel: bool = True) -> Grammar:

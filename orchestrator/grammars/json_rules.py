@@ -47,8 +47,3 @@ def json_rule(book: RuleBook, name: str) -> str:
             book.define(book.reserve(wanted), body)
             pending += filter(None, _WORDS_OUTSIDE_LITERALS.findall(body))
     return name
-
-
-def is_json_rule(name: str) -> bool:
-    """Whether a name is taken by JSON itself."""
-    return name in _RULES

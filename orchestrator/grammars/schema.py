@@ -29,10 +29,10 @@ _STEPS = {"", "#", "properties", "$defs", "definitions"}
 """Steps of a path that a rule's name can do without."""
 
 
-def schema_grammar(schema: Any, *, root: str = "root") -> Grammar:
+def schema_grammar(schema: Any) -> Grammar:
     """The grammar of JSON that fits ``schema``. Raises ``InvalidSchema``."""
     book = RuleBook()
-    book.reserve(root)
+    root = book.reserve("root")
     writer = SchemaWriter(book, schema)
     book.define(root, writer.expression())
     return Grammar(book.text(), writer.unenforced)

@@ -8,9 +8,10 @@ import pytest
 
 from orchestrator.domain.chunks import ToolCall
 from orchestrator.domain.think import Think
-from orchestrator.domain.tool_choice import AUTO, InvalidToolChoice, ToolChoice, ToolUse
+from orchestrator.domain.tool_choice import ToolChoice, ToolUse
 from orchestrator.domain.tools import Tool, parameters_json, parse_tools
-from orchestrator.grammars.calls import STYLES, answer_beginnings, call_grammar, for_path, style_of
+from orchestrator.grammars.calls import STYLES, answer_beginnings, call_grammar, style_of
+from orchestrator.grammars.gbnf import Grammar
 from orchestrator.parsers import registry
 from orchestrator.parsers.generic import generic_parser
 from tests.grammars.gbnf import Gbnf
@@ -54,6 +55,13 @@ TAGS = [
 ]
 
 
+def forced(parser: str, tag: str | None, choice: ToolChoice = REQUIRED) -> Grammar:
+    """The grammar of an answer that must be calls."""
+    style = style_of(parser, tag)
+    assert style is not None
+    return call_grammar(style, choice.callable_tools(TOOLS), parallel=choice.allows_several)
+
+
 def drawn(grammar: str, seed: int, count: int = 30) -> list[str]:
     read, source = Gbnf(grammar), random.Random(seed)
     return [read.draw(source) for _ in range(count)]
@@ -74,8 +82,7 @@ def check(calls: tuple[ToolCall, ...], content: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_JSON)
 def test_what_a_named_parser_reads_are_calls_that_fit(name: str) -> None:
-    grammar = for_path(name, None, TOOLS, REQUIRED)
-    assert grammar is not None
+    grammar = forced(name, None)
     assert not grammar.unenforced
     for text in drawn(grammar.text, 1):
         parser = registry.make(name)
@@ -87,8 +94,7 @@ def test_what_a_named_parser_reads_are_calls_that_fit(name: str) -> None:
 
 @pytest.mark.parametrize("tag", TAGS)
 def test_what_a_tag_announces_are_calls_that_fit(tag: str) -> None:
-    grammar = for_path("", tag, TOOLS, REQUIRED)
-    assert grammar is not None
+    grammar = forced("", tag)
     for text in drawn(grammar.text, 2):
         parser = generic_parser(thinking_tags=None, tool_tag=tag, prompt_ends_in_thought=False)
         parser.start(TOOLS, None, None)
@@ -98,8 +104,7 @@ def test_what_a_tag_announces_are_calls_that_fit(tag: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(STYLES))
 def test_a_named_tool_is_the_only_one_called(name: str) -> None:
-    grammar = for_path(name, None, TOOLS, ToolChoice(ToolUse.REQUIRED, "get_more"))
-    assert grammar is not None
+    grammar = forced(name, None, ToolChoice(ToolUse.REQUIRED, "get_more"))
     for text in drawn(grammar.text, 3):
         assert "get_more" in text
         assert text.count("now") == 0 or not STYLES[name].has_json
@@ -139,8 +144,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("name", "text"), EXAMPLES.items(), ids=list(EXAMPLES))
 def test_a_call_as_the_family_writes_it_is_accepted(name: str, text: str) -> None:
-    grammar = for_path(name, None, TOOLS, REQUIRED)
-    assert grammar is not None
+    grammar = forced(name, None)
     assert Gbnf(grammar.text).accepts(text)
     parser = registry.make(name)
     assert parser is not None
@@ -152,22 +156,19 @@ def test_a_call_as_the_family_writes_it_is_accepted(name: str, text: str) -> Non
 @pytest.mark.parametrize("name", sorted(STYLES))
 @pytest.mark.parametrize("text", ["", "Hello", "No tool is needed."])
 def test_an_answer_without_a_call_is_not_accepted(name: str, text: str) -> None:
-    grammar = for_path(name, None, TOOLS, REQUIRED)
-    assert grammar is not None
+    grammar = forced(name, None)
     assert not Gbnf(grammar.text).accepts(text)
 
 
 def test_there_may_be_one_call_only() -> None:
     two = EXAMPLES["ministral"]
     for choice, several in ((REQUIRED, True), (ToolChoice(ToolUse.REQUIRED, parallel=False), False)):
-        grammar = for_path("ministral", None, TOOLS, choice)
-        assert grammar is not None
-        assert Gbnf(grammar.text).accepts(two) is several
+        assert Gbnf(forced("ministral", None, choice).text).accepts(two) is several
 
 
 def test_output_that_no_parser_splits_into_calls_cannot_be_forced() -> None:
-    assert for_path("passthrough", None, TOOLS, REQUIRED) is None
-    assert for_path("", None, TOOLS, REQUIRED) is None
+    assert style_of("passthrough", None) is None
+    assert style_of("", None) is None
 
 
 def test_every_parser_of_calls_has_its_style() -> None:
@@ -198,11 +199,3 @@ def test_where_a_thought_ends_is_known() -> None:
     tagged = style_of("", "<tool_call>")
     assert tagged is not None
     assert answer_beginnings(tagged, TOOLS) == ("<tool_call>",)
-
-
-def test_a_choice_without_a_tool_is_refused() -> None:
-    with pytest.raises(InvalidToolChoice):
-        for_path("qwen3", None, (), REQUIRED)
-    with pytest.raises(InvalidToolChoice, match='"missing"'):
-        for_path("qwen3", None, TOOLS, ToolChoice(ToolUse.REQUIRED, "missing"))
-    assert AUTO.callable_tools(()) == ()

@@ -221,10 +221,6 @@ def test_any_object_is_what_the_json_format_means() -> None:
     assert not grammar.accepts("[]")
 
 
-def test_the_root_may_have_another_name() -> None:
-    assert schema_grammar({"type": "null"}, root="answer").text == 'answer ::= null\nnull ::= "null"\n'
-
-
 def test_equal_parts_share_a_rule() -> None:
     colors = {"enum": ["red", "blue"]}
     text = schema_grammar({"properties": {"a": colors, "b": colors, "c": {"$ref": "#/properties/a"}}}).text

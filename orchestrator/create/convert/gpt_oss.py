@@ -69,7 +69,7 @@ _ORIGINAL_NAMES = Renaming(
 _MOSTLY_MXFP4 = 4
 _EPSILON = 1e-5
 _BLOCKS, _SCALES = ".blocks", ".scales"
-_GROUP, _GROUP_BYTES = 32, 17
+_GROUP = 32
 _SPECIAL: Mapping[str, SpecialToken] = {
     "bos": SpecialToken(199998, add=False),
     "eos": SpecialToken(199999, add=False, ids=(199999, 200002, 200012)),
