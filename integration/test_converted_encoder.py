@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orchestrator.create.convert.conversion import convert_directory
 from orchestrator.files.safetensors import read_safetensors
 from orchestrator.process.child import child_process
+from tests.create.convert.model_folders import convert
 from tests.sample_models import minilm
 
 Floats = NDArray[np.float32]
@@ -130,7 +130,7 @@ def reference() -> Reference:
 async def test_the_converted_model_embeds_like_the_original(reference: Reference, tmp_path: Path) -> None:
     model, socket = tmp_path / "minilm.gguf", tmp_path / "engine.sock"
     files = {name: minilm(name) for name in _FILES}
-    await asyncio.to_thread(convert_directory, files, model)
+    await asyncio.to_thread(convert, files, model)
     listening = asyncio.Event()
 
     def look(line: str) -> None:

@@ -16,11 +16,10 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.create.convert.conversion import convert_adapter_directory, convert_directory
 from orchestrator.create.convert.registry import CONVERTERS
 from orchestrator.files.gguf import read_header
 from orchestrator.runners.engines import EngineKind
-from tests.create.convert.model_folders import configuration, write_folder
+from tests.create.convert.model_folders import configuration, convert, convert_adapter, write_folder
 from tests.engine_choice import engine, why_not
 from tests.golden_records import Record, cases
 
@@ -76,11 +75,11 @@ def serving(model: Path, *more: str) -> Iterator[httpx.Client]:
 def converted(record: Record, directory: Path) -> tuple[Path, tuple[str, ...]]:
     """The model of a case, and what else the engine is told for it."""
     given, model, adapter = record["in"], directory / "model.gguf", directory / "adapter.gguf"
-    convert_directory(write_folder(given.get("base", given["folder"]), directory / "model"), model)
+    convert(write_folder(given.get("base", given["folder"]), directory / "model"), model)
     if "base" not in given:
         return model, ()
     base = read_header(model).config
-    convert_adapter_directory(base, write_folder(given["folder"], directory / "adapter"), adapter)
+    convert_adapter(base, write_folder(given["folder"], directory / "adapter"), adapter)
     return model, ("--lora", str(adapter))
 
 

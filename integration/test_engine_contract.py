@@ -19,13 +19,13 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.create.convert.conversion import convert_directory
 from orchestrator.doctor.bare import BareEngine, bare_engine
 from orchestrator.doctor.contract import FLAGS, check, flags_of
 from orchestrator.doctor.examination import examine, version_of
 from orchestrator.doctor.tiny import write_tiny_model
 from orchestrator.process.address import Address, UnixAddress
 from orchestrator.runners.engines import EngineInfo, EngineKind
+from tests.create.convert.model_folders import convert
 from tests.engine_choice import each_kind, engine
 from tests.sample_models import minilm, smollm2
 
@@ -85,7 +85,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model for embeddings."""
     path = tmp_path_factory.mktemp("encoder") / "minilm.gguf"
-    convert_directory({name: minilm(name) for name in ENCODER_FILES}, path)
+    convert({name: minilm(name) for name in ENCODER_FILES}, path)
     return path
 
 

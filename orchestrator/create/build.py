@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.create.config import family_defaults, model_config
-from orchestrator.create.convert.conversion import convert_adapter_directory, convert_directory
+from orchestrator.create.convert.conversion import Conversion, convert_adapter_directory, convert_directory
 from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.create.errors import CreateFailed, CreateRefused
 from orchestrator.create.parts import (
@@ -62,7 +62,7 @@ from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
 from orchestrator.files.gguf import GgufConfig, read_header
 from orchestrator.process.stepping import stepped
-from orchestrator.store.blobs import BlobFile, StoredBlob
+from orchestrator.store.blobs import StoredBlob
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import disk_error
 from orchestrator.store.layout import CONVERSION_PREFIX, make_directory
@@ -79,7 +79,7 @@ Steps = Generator[Progress | QuantizerRun | None, None, None]
 """A ``QuantizerRun`` has been made when the next step is asked for. ``None`` is nothing to tell, but a place
 to stop at when nobody wants the model any more."""
 
-Convert = Callable[[Mapping[str, Path], Path], None]
+Convert = Callable[[Mapping[str, Path], Path], Conversion]
 """Makes a GGUF file of files by their names."""
 
 STEP_BYTES = 64 << 20
@@ -158,7 +158,7 @@ class _Build:
                 self._take_model(self._store.manifests.read(self._store.manifests.canonical(name)))
             case UploadedFiles(files) if is_safetensors(self._blobs, files):
                 yield Progress("converting model")
-                self._parts.append(self._converted(files, temporaries, convert_directory))
+                yield from self._convert(files, temporaries, convert_directory)
                 self._detect_template()
             case UploadedFiles(files):
                 yield from self._take_gguf(files)
@@ -192,7 +192,7 @@ class _Build:
         if is_safetensors(self._blobs, files):
             yield Progress("converting adapter")
             convert = partial(convert_adapter_directory, self._base_metadata())
-            self._parts.append(self._converted(files, temporaries, convert))
+            yield from self._convert(files, temporaries, convert)
             return
         if len(files) > 1:
             raise CreateRefused("only one adapter is currently supported")
@@ -216,8 +216,8 @@ class _Build:
                 return part.header.config
         raise ConversionFailed("no base model was found")
 
-    def _converted(self, files: Files, temporaries: ExitStack, convert: Convert) -> Part:
-        """The GGUF file that ``convert`` makes of safetensors; it is temporary until it is settled."""
+    def _convert(self, files: Files, temporaries: ExitStack, convert: Convert) -> Steps:
+        """Have ``convert`` make a GGUF file of safetensors; it is temporary until it is settled."""
         root = self._store.layout.root
         make_directory(root)
         try:
@@ -225,12 +225,13 @@ class _Build:
                 tempfile.TemporaryDirectory(prefix=CONVERSION_PREFIX, dir=root)
             )
             out = Path(directory) / "model.gguf"
-            convert({name: self._blobs.path(Digest.parse(files[name])) for name in files}, out)
+            named = {name: self._blobs.path(Digest.parse(digest)) for name, digest in files.items()}
+            yield from _with_stops(convert(named, out))
         except OSError as error:
             raise disk_error("open", Path(error.filename or root), error) from error
         header = read_header(out)
         layer = Layer(media_type=kind_of(header), size=header.size_bytes)
-        return Part(layer, files=(GgufFile(out, header),), imported=True)
+        self._parts.append(Part(layer, files=(GgufFile(out, header),), imported=True))
 
     def _detect_template(self) -> None:
         """A template for weights that carry a chat template we know."""
@@ -315,17 +316,10 @@ class _Build:
                 image = with_tensors(written, added)
                 yield from self._rewrite(index, Rewriting(image, after=VERIFYING))
                 return
-            yield from self._absorb(file)
+            yield from _with_stops(file.absorb())
             blob = file.commit()
         yield Progress(VERIFYING)
         self._rewritten(index, blob)
-
-    def _absorb(self, file: BlobFile) -> Steps:
-        done = 0
-        for so_far in file.absorb():
-            if so_far - done >= STEP_BYTES:
-                done = so_far
-                yield None
 
     def _rewritten(self, index: int, blob: StoredBlob, origin: str = "") -> None:
         part = self._parts[index]
@@ -367,3 +361,13 @@ class _Build:
         if stop and "stop" not in given:
             given["stop"] = base.get("stop", list(stop))
         return base | given
+
+
+def _with_stops(work: Generator[int, None, None]) -> Steps:
+    """Work that tells how many bytes are done, with a place to stop at now and then."""
+    stopped_at = 0
+    with closing(work):
+        for done in work:
+            if done - stopped_at >= STEP_BYTES:
+                stopped_at = done
+                yield None

@@ -13,7 +13,7 @@ import hashlib
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,7 @@ class BlobFile:
         """The true digest of what was written so far."""
         return Digest(self._hash.hexdigest())
 
-    def absorb(self) -> Iterator[int]:
+    def absorb(self) -> Generator[int, None, None]:
         """Instead of ``write``: take what another program has written to ``path``, a piece at a time.
 
         Gives the number of bytes so far. Raises ``StoreError``.

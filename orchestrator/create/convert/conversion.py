@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,18 +15,15 @@ if TYPE_CHECKING:
     from orchestrator.create.convert.base import GgufContent
     from orchestrator.files.gguf import GgufConfig
 
+Conversion = Generator[int, None, None]
+"""Work that tells after each tensor how many bytes are written. Closed before its end it leaves nothing."""
 
-Progress = Callable[[int, int], None]
 
-
-def convert_directory(
-    files: Mapping[str, Path], out: Path, on_progress: Progress = lambda done, total: None
-) -> None:
+def convert_directory(files: Mapping[str, Path], out: Path) -> Conversion:
     """Convert the model of ``files`` (name in the folder → file) to the GGUF file ``out``.
 
-    Runs for seconds to minutes, so it belongs into a thread; ``out`` appears only when it is complete.
-    ``on_progress`` is called there with the bytes written and those to be written; what it raises ends the
-    conversion. Raises ``ConversionFailed`` and ``OSError``.
+    Takes seconds to minutes, so it belongs into a thread; ``out`` appears only when it is complete. Raises
+    ``ConversionFailed`` and ``OSError``.
     """
     # numpy and the writer take a quarter of a second to load, and the daemon starts without them
     from orchestrator.create.convert.registry import converter_of
@@ -35,26 +32,21 @@ def convert_directory(
     values = folder.object("config.json")
     architecture = _architecture(values)
     content = converter_of(architecture)(folder, Config(values, architecture))
-    _write(out, content, on_progress)
+    yield from _written(out, content)
 
 
-def convert_adapter_directory(
-    base: GgufConfig,
-    files: Mapping[str, Path],
-    out: Path,
-    on_progress: Progress = lambda done, total: None,
-) -> None:
+def convert_adapter_directory(base: GgufConfig, files: Mapping[str, Path], out: Path) -> Conversion:
     """Convert the LoRA adapter of ``files``, for a model with the metadata ``base``, likewise."""
     from orchestrator.create.convert.adapter import convert_adapter
 
-    _write(out, convert_adapter(ModelFolder(files), base), on_progress)
+    yield from _written(out, convert_adapter(ModelFolder(files), base))
 
 
-def _write(out: Path, content: GgufContent, on_progress: Progress) -> None:
+def _written(out: Path, content: GgufContent) -> Conversion:
     from orchestrator.create.convert.writer import write_gguf
 
     try:
-        write_gguf(out, content, on_progress)
+        yield from write_gguf(out, content)
     except UnicodeEncodeError as error:  # JSON can name halves of characters
         raise ConversionFailed(f"a token or name is not text: {error.object!r:.80}") from error
     except (struct.error, OverflowError) as error:  # sums and products of what stands in the configuration

@@ -6,7 +6,7 @@ Source: ``gguf-convert`` §1.3.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -15,9 +15,6 @@ import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType, GGUFWriter
 
 from orchestrator.create.convert.base import GgufContent, MetadataValue, OutputTensor, StoredType, Uints
-
-Progress = Callable[[int, int], None]
-"""Called with the bytes written and those to be written in all."""
 
 _PLAIN_PREFIXES = ("general.", "tokenizer.", "adapter.")
 
@@ -29,19 +26,22 @@ _STORED: Mapping[StoredType, tuple[GGMLQuantizationType, Any]] = {
 }
 
 
-def write_gguf(path: Path, content: GgufContent, on_progress: Progress) -> None:
-    """Write ``content`` to ``path``, which appears only when it is complete."""
+def write_gguf(path: Path, content: GgufContent) -> Generator[int, None, None]:
+    """Write ``content`` to ``path``, which appears only when it is complete.
+
+    Gives after each tensor how many bytes of tensors are written; to be closed by whoever wants no more.
+    """
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         unfinished = Path(file.name)
     try:
-        _write(unfinished, content, on_progress)
+        yield from _written(unfinished, content)
         unfinished.chmod(0o644)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def _write(path: Path, content: GgufContent, on_progress: Progress) -> None:
+def _written(path: Path, content: GgufContent) -> Generator[int, None, None]:
     writer = GGUFWriter(path, content.architecture)
     try:
         for key, value in _sorted_metadata(content):
@@ -54,12 +54,12 @@ def _write(path: Path, content: GgufContent, on_progress: Progress) -> None:
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_ti_data_to_file()
-        written, total = 0, sum(map(_size_bytes, tensors))
+        written_bytes = 0
         for tensor in tensors:
             values = np.ascontiguousarray(tensor.read(), _STORED[tensor.stored][1])
             writer.write_tensor_data(values)
-            written += values.nbytes
-            on_progress(written, total)
+            written_bytes += values.nbytes
+            yield written_bytes
     finally:
         writer.close()
 

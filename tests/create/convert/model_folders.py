@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from orchestrator.create.convert.conversion import convert_adapter_directory, convert_directory
+from orchestrator.files.gguf import GgufConfig
 from tests.golden_records import FOLDER
 
 _OURS = Path(__file__).parents[2] / "golden" / "convert" / "make_models.py"
@@ -21,6 +23,18 @@ def write_folder(name: str, directory: Path) -> dict[str, Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return files_in(directory)
+
+
+def convert(files: Mapping[str, Path], out: Path) -> None:
+    """Convert a model to its end."""
+    for _ in convert_directory(files, out):
+        pass
+
+
+def convert_adapter(base: GgufConfig, files: Mapping[str, Path], out: Path) -> None:
+    """Convert an adapter to its end."""
+    for _ in convert_adapter_directory(base, files, out):
+        pass
 
 
 def configuration(name: str) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from contextlib import closing
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,12 @@ import numpy as np
 import pytest
 from gguf import GGUFReader
 
-from orchestrator.create.convert.conversion import convert_adapter_directory, convert_directory
+from orchestrator.create.convert.conversion import convert_directory
 from orchestrator.create.convert.errors import ConversionFailed, TowersUnsupported, UnsupportedArchitecture
 from orchestrator.create.convert.registry import CONVERTERS
 from orchestrator.files.gguf import GgufConfig, GgufHeader, read_header
 from orchestrator.files.safetensors import read_safetensors
-from tests.create.convert.model_folders import change, configuration, write_folder
+from tests.create.convert.model_folders import change, configuration, convert, convert_adapter, write_folder
 from tests.golden_records import Record, cases
 
 
@@ -56,9 +58,9 @@ def test_a_folder_is_converted_as_recorded(record: Record, tmp_path: Path) -> No
     files = write_folder(record["in"]["folder"], tmp_path / "in")
     if is_refused(record):
         with pytest.raises(ConversionFailed):
-            convert_directory(files, out)
+            convert(files, out)
         return
-    convert_directory(files, out)
+    convert(files, out)
     header, tensors = described_file(out)
     wanted = record["out"]["text"]
     for key, entry in wanted["metadata"].items():
@@ -87,7 +89,7 @@ def adapters(file: str) -> list[Any]:
 
 def base_metadata(folder: str, directory: Path) -> GgufConfig:
     """What the converted model says of itself that an adapter is for."""
-    convert_directory(write_folder(folder, directory / "base"), directory / "base.gguf")
+    convert(write_folder(folder, directory / "base"), directory / "base.gguf")
     return read_header(directory / "base.gguf").config
 
 
@@ -95,7 +97,7 @@ def base_metadata(folder: str, directory: Path) -> GgufConfig:
 def test_an_adapter_is_converted_as_recorded(record: Record, tmp_path: Path) -> None:
     base = base_metadata(record["in"]["base"], tmp_path)
     out = tmp_path / "out.gguf"
-    convert_adapter_directory(base, write_folder(record["in"]["folder"], tmp_path / "in"), out)
+    convert_adapter(base, write_folder(record["in"]["folder"], tmp_path / "in"), out)
     header, tensors = described_file(out)
     wanted = record["out"]["text"]
     for key, entry in wanted["metadata"].items():
@@ -111,7 +113,7 @@ def test_a_changed_adapter_is_refused_as_recorded(record: Record, tmp_path: Path
     files = change(tmp_path / "in", record["in"]["changes"])
     failure: ConversionFailed | None = None
     try:
-        convert_adapter_directory(base, files, tmp_path / "out.gguf")
+        convert_adapter(base, files, tmp_path / "out.gguf")
     except ConversionFailed as error:
         failure = error
     if failure is None:
@@ -136,10 +138,10 @@ def test_a_model_with_towers_is_refused_and_its_text_part_is_converted(
 ) -> None:
     files = write_folder(record["in"]["folder"], tmp_path / "in")
     with pytest.raises(TowersUnsupported):
-        convert_directory(files, tmp_path / "out.gguf")
+        convert(files, tmp_path / "out.gguf")
     towers = [name for name in read_safetensors(files["model.safetensors"]) if ".visual." in name]
     files = change(tmp_path / "in", [{"op": "header", "path": "model.safetensors", "drop": towers}])
-    convert_directory(files, tmp_path / "out.gguf")
+    convert(files, tmp_path / "out.gguf")
     _, tensors = described_file(tmp_path / "out.gguf")
     wanted = {tensor["name"]: tensor for tensor in record["out"]["text"]["tensors"]}
     assert tensors.keys() == wanted.keys()
@@ -184,11 +186,11 @@ def written_tensors(header: GgufHeader, path: Path) -> dict[str, tuple[tuple[int
 def test_a_changed_folder_is_refused_or_differs_as_recorded(record: Record, tmp_path: Path) -> None:
     files = write_folder(record["in"]["folder"], tmp_path / "in")
     before, after = tmp_path / "before.gguf", tmp_path / "after.gguf"
-    convert_directory(files, before)
+    convert(files, before)
     files = change(tmp_path / "in", record["in"]["changes"])
     failure: ConversionFailed | None = None
     try:
-        convert_directory(files, after)
+        convert(files, after)
     except ConversionFailed as error:
         failure = error
     if failure is None:
@@ -336,7 +338,7 @@ def test_a_broken_folder_is_refused_with_the_reason(
     bert: Path, tmp_path: Path, broken: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConversionFailed, match=message):
-        convert_directory(change(bert, [broken]), tmp_path / "out.gguf")
+        convert(change(bert, [broken]), tmp_path / "out.gguf")
     assert [path.name for path in tmp_path.iterdir()] == ["bert"]
 
 
@@ -344,33 +346,31 @@ def test_weights_in_a_sub_folder_do_not_count(bert: Path, tmp_path: Path) -> Non
     files = change(bert, [])
     files["2_Dense/model.safetensors"] = files.pop("model.safetensors")
     with pytest.raises(ConversionFailed, match="^unknown tensor format$"):
-        convert_directory(files, tmp_path / "out.gguf")
+        convert(files, tmp_path / "out.gguf")
 
 
 def test_an_unsupported_architecture_says_what_to_do(bert: Path, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedArchitecture) as caught:
-        convert_directory(
-            change(bert, [json_change("config.json", architectures=["X"])]), tmp_path / "out.gguf"
-        )
+        convert(change(bert, [json_change("config.json", architectures=["X"])]), tmp_path / "out.gguf")
     assert caught.value.hint is not None
 
 
 def test_whole_numbers_may_be_written_as_fractions(bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.gguf"
-    convert_directory(change(bert, [json_change("config.json", hidden_size=64.0)]), out)
+    convert(change(bert, [json_change("config.json", hidden_size=64.0)]), out)
     assert read_header(out).config.uint("embedding_length") == 64
 
 
 def test_numbers_json_does_not_have_are_zero(bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.gguf"
     config = json.loads((bert / "config.json").read_text()) | {"note": math.nan, "low": -math.inf}
-    convert_directory(change(bert, [write("config.json", json.dumps(config))]), out)
+    convert(change(bert, [write("config.json", json.dumps(config))]), out)
     assert read_header(out).config.uint("embedding_length") == 64
 
 
 def test_the_architecture_comes_first_and_the_other_keys_are_sorted(bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.gguf"
-    convert_directory(change(bert, []), out)
+    convert(change(bert, []), out)
     first, *others = read_header(out).metadata
     assert first == "general.architecture"
     assert others == sorted(others)
@@ -378,35 +378,27 @@ def test_the_architecture_comes_first_and_the_other_keys_are_sorted(bert: Path, 
 
 def test_tensors_of_layers_come_first(bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.gguf"
-    convert_directory(change(bert, []), out)
+    convert(change(bert, []), out)
     blocks = [tensor.block for tensor in read_header(out).tensors]
     assert blocks == sorted(blocks, key=lambda block: math.inf if block is None else block)
 
 
 def test_progress_ends_at_the_total(bert: Path, tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
     out = tmp_path / "out.gguf"
-    convert_directory(change(bert, []), out, lambda done, total: seen.append((done, total)))
-    total = sum(tensor.size_bytes for tensor in read_header(out).tensors)
-    assert seen == sorted(seen)
-    assert seen[-1] == (total, total)
+    seen = list(convert_directory(change(bert, []), out))
+    sizes = [tensor.size_bytes for tensor in read_header(out).tensors]
+    assert seen == list(accumulate(sizes))
 
 
 def test_a_conversion_can_be_ended_and_leaves_nothing(bert: Path, tmp_path: Path) -> None:
-    class Ended(Exception):
-        pass
-
-    def end(done: int, total: int) -> None:
-        raise Ended
-
-    with pytest.raises(Ended):
-        convert_directory(change(bert, []), tmp_path / "out.gguf", end)
+    with closing(convert_directory(change(bert, []), tmp_path / "out.gguf")) as conversion:
+        assert next(conversion) > 0
     assert [path.name for path in tmp_path.iterdir()] == ["bert"]
 
 
 def test_another_reader_understands_the_file(bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.gguf"
-    convert_directory(change(bert, []), out)
+    convert(change(bert, []), out)
     reader = GGUFReader(out)
     header = read_header(out)
     assert [(tensor.name, tensor.shape.tolist(), tensor.data_offset) for tensor in reader.tensors] == [

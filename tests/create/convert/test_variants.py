@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.create.convert.conversion import convert_directory
 from orchestrator.create.convert.errors import ConversionFailed
 from orchestrator.files.gguf import GgufHeader, read_header
-from tests.create.convert.model_folders import files_in, folder_program
+from tests.create.convert.model_folders import convert, files_in, folder_program
 
 MAKER: Any = folder_program()
 HIDDEN, LAYERS = MAKER.HIDDEN, MAKER.LAYERS
@@ -20,7 +19,7 @@ FACTORS = {"long_factor": [1.5] * 8, "short_factor": [2.0] * 8}
 
 def converted(folder: Any, directory: Path) -> tuple[GgufHeader, Path]:
     out = directory / "out.gguf"
-    convert_directory(files_in(folder.write(directory)), out)
+    convert(files_in(folder.write(directory)), out)
     return read_header(out, keep_arrays=64), out
 
 
