@@ -10,6 +10,7 @@
     ├── RequestCanceled               the client went away while it sent its request (499)
     ├── ShuttingDown                  the daemon stops, though somebody waits for it (503)
     ├── EngineRefused                 the engine answered with an HTTP error; carries its status
+    │   └── UnreadableAnswer          … or with something that is no answer
     ├── RunnerFailed                  the engine could not start, died or broke off (500)
     └── StoreError                    the disk said no (500)
 

@@ -2,6 +2,7 @@
 
 ::
 
+    CannotTranslate            a file that is not as its kind must be
     RunnerFailed
     └── IncompatibleModel      the file is of a kind that is known, but not as it should be
 """

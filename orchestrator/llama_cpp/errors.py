@@ -3,6 +3,7 @@
 ::
 
     EngineBuildError      root
+    ├── UnknownPreset     there is no build of that name (``build``)
     ├── MalformedPin      LLAMA_CPP_VERSION does not say what to build
     ├── NoSource          no way to the source worked
     ├── TamperedSource    what came is not what was pinned

@@ -15,8 +15,12 @@
     ├── BadAnswer              an answer that is none: HTML, wrong range, endless manifest
     │   └── Garbled            not even HTTP; another connection may do better
     ├── Interrupted            a body ended early, or stopped coming
+    ├── RangesIgnored          all of a blob comes, whatever part is asked for (``source``)
     ├── SizeMismatch           what is sent has not the size the manifest states
     ├── BlobMismatch           what was sent has not its digest
+    ├── UnsupportedModel       nothing here can run it (``manifest``)
+    ├── UploadRefused          a part of a blob is not taken (``outgoing``)
+    ├── NotRefetched           no registry has what is damaged here (``repair``)
     ├── PullStopped            the daemon stops
     ├── RetriesExhausted       the last of several attempts failed too
     └── ManifestNotPulled      pulling stopped at the manifest
