@@ -27,6 +27,9 @@ class OrchestratorError(Exception):
     hint: str | None = None
     """What to do about it; for the log and the command line, never on the wire."""
 
+    advice: str | None = None
+    """What the text leaves open that others wrote and clients compare: on the wire it stands beside it."""
+
 
 class BadRequest(OrchestratorError):
     """The request cannot be served as it is; trying again does not help."""

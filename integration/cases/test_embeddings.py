@@ -122,6 +122,7 @@ def test_a_model_that_writes_text_is_told_from_one_short_of_memory(here: Place, 
     answer = post(here.server, path, {"model": model, "input": "tin", "prompt": "tin"})
     assert answer.status in (500, 501)
     assert text in str(answer.body)
+    assert "take an embedding model" in str(answer.body)
     assert "take an embedding model" in here.log()
     assert "num_ctx" not in here.log()
 

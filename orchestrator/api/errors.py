@@ -65,7 +65,7 @@ class OutsideDialect(OrchestratorError):
 
     def __init__(self, error: OrchestratorError) -> None:
         super().__init__(str(error))
-        self.hint = error.hint
+        self.hint, self.advice = error.hint, error.advice
         self.error = error
 
 
@@ -130,14 +130,19 @@ class Dialect:
         return answer
 
 
+def advice_members(error: OrchestratorError) -> dict[str, Any]:
+    """The member that tells a client what the text does not."""
+    return {"advice": error.advice} if error.advice else {}
+
+
 def log_hint(error: OrchestratorError) -> None:
     """Tell the operator what may help against an error that the client is told."""
-    if error.hint:
-        logger.info("request failed: %s (%s)", error, error.hint)
+    if hint := error.hint or error.advice:
+        logger.info("request failed: %s (%s)", error, hint)
 
 
 def _native(error: OrchestratorError, status: int) -> dict[str, Any]:
-    return {"error": str(error)}
+    return {"error": str(error), **advice_members(error)}
 
 
 NATIVE = Dialect(_native)

@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except OrchestratorError as error:
-        return _fail(str(error), error.hint)
+        return _fail(str(error), error.hint or error.advice)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

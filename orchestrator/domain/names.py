@@ -42,14 +42,25 @@ _GRAMMAR = {
 }
 
 
+_FORM = (
+    "a name is [host/][namespace/]model[:tag], each part of at most 80 letters, digits and _ - ., "
+    "beginning with a letter, a digit or _"
+)
+_SHOWN = 120
+
+
 class InvalidName(BadRequest):
     """A text that names no model: ``part`` of ``text`` is ``value``, which cannot be."""
 
     def __init__(self, text: str, part: str, value: str) -> None:
         super().__init__("invalid model name")
         self.text, self.part, self.value = text, part, value
-        found = f"is {value!r}" if value not in ("", MISSING) else "is missing"
-        self.hint = f"the {part} {found} in {text!r}; a name is [host/][namespace/]model[:tag]"
+        found = f"is {_shown(value)}" if value not in ("", MISSING) else "is missing"
+        self.advice = f"the {part} {found} in {_shown(text)}; {_FORM}"
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"
 
 
 class InvalidReference(BadRequest):

@@ -84,7 +84,7 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
         try:
             found = await _all(reader, request.texts)
         except EngineRefused as error:
-            error.hint = error.hint or _advice(error)
+            error.advice = error.advice or _advice(error)
             raise
     tokens = sum(embedding.tokens for embedding, _ in found)
     if inference.observer:
@@ -110,14 +110,19 @@ async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float,
             return (await lease.runner.embed(str(request.texts[0]))).vector
         except EngineRefused as error:
             # this route knows one status, 500
-            raise RunnerFailed(str(error), hint=_advice(error)) from error
+            failure = RunnerFailed(str(error))
+            failure.advice = _advice(error)
+            raise failure from error
 
 
 def _advice(error: EngineRefused) -> str | None:
     """What to do about a refusal; the engine's own words speak of flags that nobody here gives."""
     if error.status != _NOT_SUPPORTED:
         return None
-    return "the model writes text; take an embedding model, such as all-minilm or nomic-embed-text"
+    return (
+        "this model writes text and gives no embeddings; "
+        "take an embedding model, such as all-minilm or nomic-embed-text"
+    )
 
 
 async def _reader(inference: Inference, request: EmbedRequest) -> tuple[Model, LoadSpec]:

@@ -17,10 +17,11 @@ class ModelRequired(BadRequest):
 
 
 class InvalidModelName(BadRequest):
-    """A name that cannot be a model's."""
+    """A name that cannot be a model's; the text is Ollama's, ``advice`` says which and why."""
 
-    def __init__(self) -> None:
+    def __init__(self, advice: str | None = None) -> None:
         super().__init__("invalid model name")
+        self.advice = advice
 
 
 class ModelNotFound(NotFound):

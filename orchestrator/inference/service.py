@@ -143,7 +143,7 @@ def name_of(text: str, missing: Callable[[str], NotFound] = ModelNotFound) -> Mo
     try:
         name = reference.name
     except InvalidName as error:
-        raise InvalidModelName from error
+        raise InvalidModelName(error.advice) from error
     if reference.source is Source.CLOUD:
         raise CloudDisabled
     return name

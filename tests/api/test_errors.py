@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from orchestrator import errors
+from orchestrator.api.anthropic.errors import ANTHROPIC
 from orchestrator.api.errors import NATIVE, BodyTooLarge, BodyTooSlow, native_line, status_of
+from orchestrator.api.openai.errors import OPENAI
 from orchestrator.domain.names import InvalidName, ModelName
 from orchestrator.domain.options import InvalidOption
 from orchestrator.store.errors import CorruptManifest, ModelNotFound
@@ -58,3 +61,21 @@ def test_in_a_stream_the_error_is_a_line() -> None:
 
 def test_hints_stay_off_the_wire() -> None:
     assert "OLLAMA_MAX_QUEUE" not in native_line(errors.QueueFull()).decode()
+
+
+def test_what_the_text_leaves_open_stands_beside_it_in_every_dialect(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    error = errors.EngineRefused("set --flag", status=501)
+    error.advice = "take another model"
+    with caplog.at_level("INFO", logger="orchestrator.api"):
+        bodies = [json.loads(read(dialect.refusal(error))) for dialect in (NATIVE, OPENAI, ANTHROPIC)]
+    assert bodies[0] == {"error": "set --flag", "advice": "take another model"}
+    for told in (bodies[1]["error"], bodies[2]["error"]):
+        assert (told["message"], told["advice"]) == ("set --flag", "take another model")
+    assert "take another model" in caplog.text
+
+
+def read(reply: web.Response) -> bytes:
+    assert isinstance(reply.body, bytes)
+    return reply.body

@@ -352,7 +352,8 @@ async def test_one_editor_finds_the_name_as_base_name(client: Client) -> None:
     ],
 )
 async def test_what_cannot_be_shown_is_said(client: Client, name: str, status: int, message: str) -> None:
-    assert await sent(client, "POST", "/api/show", {"model": name}) == (status, {"error": message})
+    found, body = await sent(client, "POST", "/api/show", {"model": name})
+    assert (found, body["error"]) == (status, message)
 
 
 async def test_a_stub_of_a_remote_model_is_shown_unless_the_cloud_is_disabled(state: AppState) -> None:
@@ -451,7 +452,18 @@ async def test_the_content_type_of_a_request_does_not_matter(client: Client) -> 
 async def test_transfers_are_refused_in_words(
     client: Client, path: str, name: str, status: int, message: str
 ) -> None:
-    assert await sent(client, "POST", f"/api/{path}", {"model": name}) == (status, {"error": message})
+    found, body = await sent(client, "POST", f"/api/{path}", {"model": name})
+    assert (found, body["error"]) == (status, message)
+
+
+@pytest.mark.parametrize(
+    "path", ["chat", "generate", "embed", "embeddings", "show", "pull", "create", "rerank"]
+)
+async def test_of_a_name_that_cannot_be_the_client_is_told_which_and_why(client: Client, path: str) -> None:
+    asked = {"model": "owl@et", "query": "q", "documents": ["d"], "from": "owlet"}
+    status, body = await sent(client, "POST", f"/api/{path}", asked)
+    assert (status, body["error"]) == (400, "invalid model name")
+    assert body["advice"].startswith("the model is 'owl@et' in 'owl@et'; a name is [host/]")
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,14 @@ def test_a_refused_name_says_which_part_is_wrong() -> None:
     with pytest.raises(InvalidName) as refused:
         ModelName.parse("a:b:c")
     assert (refused.value.part, refused.value.value) == ("model", "a:b")
-    assert "the model is 'a:b' in 'a:b:c'" in str(refused.value.hint)
+    assert "the model is 'a:b' in 'a:b:c'" in str(refused.value.advice)
+
+
+@pytest.mark.parametrize("name", ["x" * 10**6, "@" * 10**6, "a/" * 10**5])
+def test_of_an_immense_name_a_part_is_shown(name: str) -> None:
+    with pytest.raises(InvalidName) as refused:
+        ModelName.parse(name)
+    assert len(str(refused.value.advice)) < 500
 
 
 def test_an_impossible_name_cannot_be_built() -> None:

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.api.errors import Dialect
+from orchestrator.api.errors import Dialect, advice_members
 from orchestrator.errors import BadRequest, OrchestratorError
 from orchestrator.wire.errors import MissingBody
 from orchestrator.wire.json import dumps
@@ -42,7 +42,11 @@ class ThreadsNotSupported(InvalidRequest):
 def error_body(error: OrchestratorError, status: int) -> dict[str, Any]:
     """The error object of a reply, or of the event that ends a stream."""
     message = "EOF" if isinstance(error, MissingBody) else str(error)  # in the words clients know
-    told: dict[str, Any] = {"type": _TYPES.get(status, "api_error"), "message": message}
+    told: dict[str, Any] = {
+        "type": _TYPES.get(status, "api_error"),
+        "message": message,
+        **advice_members(error),
+    }
     if isinstance(error, InvalidRequest) and error.details:
         told["details"] = error.details
     return {

@@ -41,5 +41,5 @@ def routes(state: AppState) -> tuple[Route, ...]:
 def _name(text: str) -> ModelName:
     """The model to be pulled. A scheme is not looked at: ``insecure`` alone decides how it is fetched."""
     if not text.strip():
-        raise InvalidModelName
+        raise InvalidModelName("no model was named")
     return replace(ModelName.parse(ModelReference.parse(text).pull_name), scheme=DEFAULT_SCHEME)

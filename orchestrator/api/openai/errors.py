@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.api.errors import Dialect
+from orchestrator.api.errors import Dialect, advice_members
 from orchestrator.errors import BadRequest, OrchestratorError
 from orchestrator.wire.json import dumps
 
@@ -21,7 +21,8 @@ class Unsupported(BadRequest):
 def error_body(error: OrchestratorError, status: int) -> dict[str, Any]:
     """The error object of a reply."""
     kind = _TYPES.get(status, "api_error")
-    return {"error": {"message": str(error) or NO_WORDS, "type": kind, "param": None, "code": None}}
+    told = {"message": str(error) or NO_WORDS, "type": kind, "param": None, "code": None}
+    return {"error": told | advice_members(error)}
 
 
 OPENAI = Dialect(error_body)
