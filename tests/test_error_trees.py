@@ -1,4 +1,4 @@
-"""The trees of errors that the docstrings of ``errors.py`` draw: nothing is missing, nothing hangs elsewhere."""
+"""The trees of errors that docstrings of ``errors.py`` draw: nothing is missing or hangs elsewhere."""
 
 from __future__ import annotations
 

@@ -142,9 +142,9 @@ def _token_in(status: int, body: bytes) -> str:
         raise TokenRefused(f"{status}: {text}" if text else str(status))
     try:
         answer = parse_json(body)
-        token = answer.get("token") or answer.get("access_token")
-    except (ValueError, AttributeError) as error:
-        raise TokenRefused("the token endpoint answered with something that is no token") from error
+    except ValueError:
+        answer = None
+    token = (answer.get("token") or answer.get("access_token")) if isinstance(answer, dict) else None
     if status != 200 or not isinstance(token, str) or not _TOKEN.fullmatch(token):
         raise TokenRefused("the token endpoint answered with something that is no token")
     return token
@@ -162,6 +162,6 @@ def docker_password(config: Path, host: str) -> Password | None:
 
 
 def _docker_host(key: str) -> str:
-    return (
-        key.lower().partition("://")[2].partition("/")[0] if "://" in key else key.lower().partition("/")[0]
-    )
+    """The host of an entry, which is named by a host or by a URL."""
+    address = key.lower().partition("://")[2] if "://" in key else key.lower()
+    return address.partition("/")[0]

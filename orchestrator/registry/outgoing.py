@@ -14,7 +14,7 @@ from yarl import URL
 from orchestrator.errors import StoreError
 from orchestrator.registry.client import RegistryClient
 from orchestrator.registry.errors import Interrupted, RegistryError, RegistryRefused
-from orchestrator.registry.upload_parts import Blob, Part
+from orchestrator.registry.upload_parts import LocalBlob, UploadPart
 from orchestrator.store.errors import disk_error
 
 STALL_S = 30.0
@@ -42,7 +42,7 @@ class UploadRefused(RegistryError):
 class Outgoing:
     """Sends parts of a blob, several at once if wanted, and keeps account of them."""
 
-    def __init__(self, client: RegistryClient, blob: Blob, *, stall_s: float, settling_s: float) -> None:
+    def __init__(self, client: RegistryClient, blob: LocalBlob, *, stall_s: float, settling_s: float) -> None:
         """``stall_s`` and ``settling_s``: see ``STALL_S`` and ``SETTLING_S``."""
         self._client = client
         self._blob = blob
@@ -74,7 +74,13 @@ class Outgoing:
 
     @asynccontextmanager
     async def sending(
-        self, method: str, target: URL, part: Part, headers: Mapping[str, str], *, accept: Collection[int]
+        self,
+        method: str,
+        target: URL,
+        part: UploadPart,
+        headers: Mapping[str, str],
+        *,
+        accept: Collection[int],
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to a request that has a part as its body, for as long as bytes leave.
 
@@ -102,7 +108,7 @@ class Outgoing:
                 raise self._unreadable from error
             raise UploadRefused(error) if isinstance(error, RegistryRefused) else error from error
 
-    async def _content(self, part: Part, patience: asyncio.Timeout) -> AsyncIterator[bytes]:
+    async def _content(self, part: UploadPart, patience: asyncio.Timeout) -> AsyncIterator[bytes]:
         """The bytes of a part, counted and hashed as they leave."""
         self._sent[part.index] = 0
         hashing = hashlib.md5(usedforsecurity=False)
@@ -118,7 +124,7 @@ class Outgoing:
         self._sums[part.index] = hashing.digest()
         _extend(patience, self._settling_s)
 
-    async def _pieces(self, part: Part) -> AsyncIterator[bytes]:
+    async def _pieces(self, part: UploadPart) -> AsyncIterator[bytes]:
         path, left = self._blob.path, part.size_bytes
         try:
             file = await asyncio.to_thread(path.open, "rb", buffering=0)

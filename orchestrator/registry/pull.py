@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.progress import Progress
@@ -90,13 +91,8 @@ class Puller:
         self, client: RegistryClient, fetched: FetchedManifest
     ) -> AsyncGenerator[Progress, None]:
         """Have all blobs in the store. They are verified on the way; that is told where it is expected."""
-
-        def transfer(blob: Blob) -> BlobTransfer:
-            return BlobTransfer(
-                client, self._store.layout, blob.digest, blob.size_bytes, self._settings, self._limit
-            )
-
-        fetch = BlobFetch(self._store.layout, fetched.blobs, self._transfers, transfer, streams=self._streams)
+        make = partial(self._transfer, client, self._settings)
+        fetch = BlobFetch(self._store.layout, fetched.blobs, self._transfers, make, streams=self._streams)
         try:
             async with aclosing(fetch.steps()) as steps:
                 async for step in steps:
@@ -115,15 +111,15 @@ class Puller:
         """
         settings = replace(self._settings, patience=BRIEF)
         async with self._registries.client(name, insecure=insecure) as client:
-
-            def transfer() -> BlobTransfer:
-                return BlobTransfer(
-                    client, self._store.layout, blob.digest, blob.size_bytes, settings, self._limit
-                )
-
-            async with self._transfers.joined(blob.digest, transfer) as shared:
+            make = partial(self._transfer, client, settings, blob)
+            async with self._transfers.joined(blob.digest, make) as shared:
                 while not shared.task.done():
                     done = shared.transfer.completed_bytes
                     yield pulling(blob.digest, total_bytes=blob.size_bytes, completed_bytes=done)
                     await asyncio.wait([shared.task], timeout=INTERVAL_S)
                 shared.task.result()
+
+    def _transfer(self, client: RegistryClient, settings: TransferSettings, blob: Blob) -> BlobTransfer:
+        """The download of a blob, to be run."""
+        layout = self._store.layout
+        return BlobTransfer(client, layout, blob.digest, blob.size_bytes, settings, self._limit)

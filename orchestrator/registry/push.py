@@ -6,7 +6,7 @@ Source: ``store`` §8.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from orchestrator.registry.client import RegistryClient
 from orchestrator.registry.progress import INTERVAL_S, SUCCESS
 from orchestrator.registry.registries import Registries
 from orchestrator.registry.upload import DELAYS_S, Upload
-from orchestrator.registry.upload_parts import LEAST_PART_BYTES, Blob
+from orchestrator.registry.upload_parts import LEAST_PART_BYTES, LocalBlob
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import ModelNotFound
 from orchestrator.store.manifests import StoredManifest
@@ -29,6 +29,7 @@ from orchestrator.store.wire import Layer, Manifest
 _RETRIEVING = Progress("retrieving manifest")
 _NOT_RETRIEVED = Progress("couldn't retrieve manifest")
 _PUSHING_MANIFEST = Progress("pushing manifest")
+_WRITTEN = (200, 201, 202, 204)
 
 
 class NothingToPush(OrchestratorError):
@@ -92,14 +93,14 @@ class Pusher:
             path = self._store.layout.manifest(name)
             raise NothingToPush(f"open {path}: no such file or directory") from error
 
-    def _blobs(self, stored: StoredManifest) -> list[Blob]:
+    def _blobs(self, stored: StoredManifest) -> list[LocalBlob]:
         """The files of a model. Raises ``DamagedModel`` unless all are there in their right size."""
         return [
-            Blob(part.digest, part.path, part.size_bytes, _origin(part.layer, stored.name))
+            LocalBlob(part.digest, part.path, part.size_bytes, _origin(part.layer, stored.name))
             for part in stored_parts(self._store.blobs, stored)
         ]
 
-    async def _sent(self, client: RegistryClient, blob: Blob) -> AsyncGenerator[Progress, None]:
+    async def _sent(self, client: RegistryClient, blob: LocalBlob) -> AsyncGenerator[Progress, None]:
         """Send one blob, unless it is there; tell of it now and then, and when it is done."""
         upload = Upload(client, blob, delays_s=self._delays_s, least_part_bytes=self._least_part_bytes)
         if not await upload.is_there():
@@ -124,9 +125,6 @@ async def _put_manifest(client: RegistryClient, manifest: Manifest) -> None:
         pass
 
 
-_WRITTEN: Collection[int] = (200, 201, 202, 204)
-
-
 async def _ended(running: asyncio.Future[None], *, within_s: float) -> bool:
     done, _ = await asyncio.wait([running], timeout=within_s)
     return bool(done)
@@ -136,7 +134,7 @@ async def _settled(running: asyncio.Future[None]) -> None:
     await asyncio.wait([running])
 
 
-def _pushing(blob: Blob, sent_bytes: int) -> Progress:
+def _pushing(blob: LocalBlob, sent_bytes: int) -> Progress:
     return Progress(f"pushing {blob.digest.short}", str(blob.digest), blob.size_bytes, sent_bytes)
 
 

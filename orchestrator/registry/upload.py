@@ -20,7 +20,7 @@ from orchestrator.registry.addresses import pointed_to
 from orchestrator.registry.client import RegistryClient
 from orchestrator.registry.errors import BadAnswer, FileMissing, RegistryError, RetriesExhausted
 from orchestrator.registry.outgoing import SETTLING_S, STALL_S, Outgoing, UploadRefused
-from orchestrator.registry.upload_parts import LEAST_PART_BYTES, PARTS, Blob, Part, parts_from
+from orchestrator.registry.upload_parts import LEAST_PART_BYTES, PARTS, LocalBlob, UploadPart, parts_from
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Upload:
     def __init__(
         self,
         client: RegistryClient,
-        blob: Blob,
+        blob: LocalBlob,
         *,
         delays_s: Sequence[float] = DELAYS_S,
         stall_s: float = STALL_S,
@@ -146,7 +146,7 @@ class Upload:
                 self._outgoing.begin_anew()
         raise AssertionError("the last attempt returns or raises")
 
-    async def _send_in_order(self, location: URL, parts: Sequence[Part]) -> URL:
+    async def _send_in_order(self, location: URL, parts: Sequence[UploadPart]) -> URL:
         """Offer part after part; those that are to go elsewhere travel side by side."""
         places = asyncio.Semaphore(PARTS)
         try:
@@ -161,7 +161,7 @@ class Upload:
             raise errors.exceptions[0] from errors
         return location
 
-    async def _offered(self, location: URL, part: Part) -> _Answer:
+    async def _offered(self, location: URL, part: UploadPart) -> _Answer:
         """What the registry says to a part. Raises ``_NoParts`` and ``_Interrupted``."""
         if self._is_sent_on:
             return await self._retried(lambda: self._offer(location, part))
@@ -175,7 +175,7 @@ class Upload:
                 raise _Interrupted(location, error) from error
             raise
 
-    async def _offer(self, location: URL, part: Part) -> _Answer:
+    async def _offer(self, location: URL, part: UploadPart) -> _Answer:
         """Send a part to the registry itself."""
         headers = {
             "Content-Type": "application/octet-stream",
@@ -190,7 +190,7 @@ class Upload:
             self._is_sent_on = True
             return _Answer(_location(response), _encrypted(response, response.headers.get("Location", "")))
 
-    async def _send_on(self, target: URL, part: Part, places: asyncio.Semaphore) -> None:
+    async def _send_on(self, target: URL, part: UploadPart, places: asyncio.Semaphore) -> None:
         """Send a part to where the registry keeps its blobs; that knows nothing of our credentials."""
 
         async def attempt() -> None:
@@ -205,7 +205,7 @@ class Upload:
         begun = await self._begin()
         if begun is None:
             return
-        part = Part(0, 0, self._blob.size_bytes)
+        part = UploadPart(0, 0, self._blob.size_bytes)
         headers = {"Content-Type": "application/octet-stream"}
         target = begun.update_query(digest=str(self._blob.digest))
         async with self._outgoing.sending("PUT", target, part, headers, accept=_TAKEN):

@@ -13,8 +13,8 @@ PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
-    """A file to be sent."""
+class LocalBlob:
+    """A blob of the store that is to be sent."""
 
     digest: Digest
     path: Path
@@ -24,16 +24,16 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A stretch of a blob."""
+class UploadPart:
+    """A stretch of a blob, sent in one request."""
 
     index: int
     offset: int
     size_bytes: int
 
 
-def parts_from(offset: int, size_bytes: int, *, least_bytes: int = LEAST_PART_BYTES) -> list[Part]:
+def parts_from(offset: int, size_bytes: int, *, least_bytes: int = LEAST_PART_BYTES) -> list[UploadPart]:
     """The parts of what is behind ``offset``."""
     each = max(min(size_bytes // PARTS, MOST_PART_BYTES), least_bytes)
     starts = range(offset, size_bytes, each)
-    return [Part(index, at, min(each, size_bytes - at)) for index, at in enumerate(starts)]
+    return [UploadPart(index, at, min(each, size_bytes - at)) for index, at in enumerate(starts)]

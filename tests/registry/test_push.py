@@ -20,7 +20,13 @@ from orchestrator.registry.push import NothingToPush, Pusher
 from orchestrator.registry.registries import Registries
 from orchestrator.registry.settings import RegistrySettings
 from orchestrator.registry.upload import Upload
-from orchestrator.registry.upload_parts import LEAST_PART_BYTES, MOST_PART_BYTES, Blob, Part, parts_from
+from orchestrator.registry.upload_parts import (
+    LEAST_PART_BYTES,
+    MOST_PART_BYTES,
+    LocalBlob,
+    UploadPart,
+    parts_from,
+)
 from orchestrator.store.canonical import canonical_json
 from orchestrator.store.errors import DamagedModel
 from orchestrator.store.layout import StoreLayout
@@ -252,7 +258,7 @@ async def test_an_upload_that_has_stopped_moving_fails(
 ) -> None:
     registry.is_deaf = True
     digest = Digest.parse(digest_of(WEIGHTS))
-    blob = Blob(digest, store.blobs.path(digest), len(WEIGHTS))
+    blob = LocalBlob(digest, store.blobs.path(digest), len(WEIGHTS))
     async with registries.client(ModelName.parse(model), insecure=True) as client:
         upload = Upload(client, blob, delays_s=(), stall_s=0.1, settling_s=0.1)
         with pytest.raises(RetriesExhausted, match=f"the upload of {digest.short} has stopped moving"):
@@ -319,8 +325,8 @@ async def test_a_push_that_is_given_up_leaves_no_task(
 
 def test_parts_are_neither_too_small_nor_too_large() -> None:
     assert parts_from(0, 0) == []
-    assert parts_from(0, 5) == [Part(0, 0, 5)]
+    assert parts_from(0, 5) == [UploadPart(0, 0, 5)]
     assert {part.size_bytes for part in parts_from(0, 16 * 200_000_000)} == {200_000_000}
     assert parts_from(0, 40 * 10**9)[0].size_bytes == MOST_PART_BYTES
     first, second = parts_from(7, LEAST_PART_BYTES + 8)
-    assert (first, second) == (Part(0, 7, LEAST_PART_BYTES), Part(1, LEAST_PART_BYTES + 7, 1))
+    assert (first, second) == (UploadPart(0, 7, LEAST_PART_BYTES), UploadPart(1, LEAST_PART_BYTES + 7, 1))
