@@ -11,9 +11,11 @@ from orchestrator.parsers.text import trim
 
 
 def call_of_object(
-    found: Mapping[str, Any], *, name: str = "name", arguments: str = "arguments"
+    found: Mapping[str, Any] | None, *, name: str = "name", arguments: str = "arguments"
 ) -> ToolCall | None:
-    """The call that a JSON object stands for, if it has a name and its arguments are an object."""
+    """The call that a JSON object stands for, if there is one with a name and an object of arguments."""
+    if found is None:
+        return None
     called, values = found.get(name), argument_object(found.get(arguments))
     if isinstance(called, str) and trim(called) and values is not None:
         return ToolCall(called, values)

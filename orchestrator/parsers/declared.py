@@ -26,9 +26,9 @@ class DeclaredTools:
     def __len__(self) -> int:
         return len(self._parameters)
 
-    def begins_another(self, name: str) -> bool:
-        """Whether ``name`` may be the beginning of a longer name of a tool."""
-        return any(other.startswith(name) and other != name for other in self)
+    def is_cut_name(self, name: str, text: str) -> bool:
+        """Whether ``name`` may be the beginning of a tool's longer name, for ``text`` was cut behind it."""
+        return text.endswith(name) and any(other.startswith(name) and other != name for other in self)
 
     def types(self, tool: str, parameter: str) -> tuple[str, ...]:
         """The names of the types a parameter may have; none if it or the tool is unknown."""

@@ -43,7 +43,7 @@ class GlmOcrParser(ScriptedParser):
         calls: list[ToolCall] = []
         for _ in range(_MOST_OPENINGS):
             call = self._read_one(text, finished=finished)
-            if call is None or (not finished and self._is_cut(call.name, text)):
+            if call is None or (not finished and self.tools.is_cut_name(call.name, text)):
                 return ()
             if TOOL_OPEN not in call.name:
                 return [*calls, call]
@@ -52,10 +52,6 @@ class GlmOcrParser(ScriptedParser):
             call, text = unclosed
             calls.append(call)
         return ()
-
-    def _is_cut(self, name: str, text: str) -> bool:
-        """Whether a text that was cut short ends in what may be the beginning of another tool's name."""
-        return text.endswith(name) and self.tools.begins_another(name)
 
     def _unclosed(self, text: str) -> tuple[ToolCall, str] | None:
         """The call that another opening tag follows instead of its closing one, and what is behind that."""

@@ -92,7 +92,7 @@ class PoolsideParser(ScriptedParser):
     def bare_object(self, blank: str) -> Script[bool]:
         """A JSON object in the content: a call, if it names a declared tool."""
         yield (read := JsonObject(self._names_no_tool))
-        call = call_of_object(read.found) if read.found is not None else None
+        call = call_of_object(read.found)
         if call is not None and (name := self._declared_name(call.name)) in self.tools:
             self.out.call(ToolCall(name, call.arguments))
             return True
@@ -131,17 +131,12 @@ class PoolsideParser(ScriptedParser):
                 last = self._read_one(trim(TOOL_OPEN.join(parts[index - 1 :])), finished=finished)
                 calls += [last] if last else []
                 break
-        return calls if finished or not self._ends_in_name(text, calls) else ()
-
-    def _ends_in_name(self, text: str, calls: Sequence[ToolCall]) -> bool:
-        """Whether a text that was cut short ends in what may be the beginning of another tool's name."""
-        name = calls[-1].name if calls else ""
-        return text.endswith(name) and self.tools.begins_another(name)
+        is_cut = calls and not finished and self.tools.is_cut_name(calls[-1].name, text)
+        return () if is_cut else calls
 
     def _read_one(self, text: str, *, finished: bool) -> ToolCall | None:
         if text.startswith(BRACE):
-            found = json_object(text)
-            call = call_of_object(found) if found is not None else None
+            call = call_of_object(json_object(text))
             return ToolCall(self._declared_name(call.name), call.arguments) if call else None
         end = next((at for at in (text.find(KEY), text.find(BRACE)) if at >= 0), len(text))
         name = self._declared_name(trim(text[:end]))

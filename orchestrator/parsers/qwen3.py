@@ -60,6 +60,5 @@ class Qwen3VlThinkingParser(Qwen3ThinkingParser):
 
 def read_calls(text: str, finished: bool) -> tuple[ToolCall, ...]:
     """The call that is all of ``text``."""
-    found = json_object(trim(text))
-    call = call_of_object(found) if found is not None else None
+    call = call_of_object(json_object(trim(text)))
     return (call,) if call else ()

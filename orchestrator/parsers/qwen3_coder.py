@@ -115,8 +115,7 @@ def read_call(text: str, tools: DeclaredTools, *, finished: bool) -> ToolCall | 
     """
     body = trim(text)
     if body.startswith("{"):
-        found = json_object(body)
-        return call_of_object(found) if found is not None else None
+        return call_of_object(json_object(body))
     start = text.find(FUNCTION)
     while start >= 0 and (repeated := _REPEATED.match(text, start)):
         start = repeated.end()

@@ -21,10 +21,11 @@ from orchestrator.parsers.call_objects import call_of_object
         ({"name": " ", "arguments": {}}, None),
         ({"name": 1, "arguments": {}}, None),
         ({"arguments": {}}, None),
+        (None, None),
     ],
 )
 def test_an_object_with_a_name_and_arguments_is_a_call(
-    found: dict[str, Any], arguments: dict[str, Any] | None
+    found: dict[str, Any] | None, arguments: dict[str, Any] | None
 ) -> None:
     call = call_of_object(found)
     assert (call and call.arguments) == arguments

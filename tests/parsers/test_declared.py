@@ -47,7 +47,8 @@ def test_required_arguments_are_known_of_declared_tools_only() -> None:
     assert TOOLS.has_required(ToolCall("other", {}))
 
 
-def test_a_name_may_be_the_beginning_of_another() -> None:
-    assert TOOLS.begins_another("no")
-    assert not TOOLS.begins_another("note")
-    assert not TOOLS.begins_another("notes")
+def test_a_name_at_the_end_may_be_the_beginning_of_another() -> None:
+    assert TOOLS.is_cut_name("no", "a call of no")
+    assert not TOOLS.is_cut_name("no", "no {}")
+    assert not TOOLS.is_cut_name("note", "note")
+    assert not TOOLS.is_cut_name("notes", "notes")
