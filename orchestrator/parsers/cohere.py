@@ -45,23 +45,15 @@ class CohereParser(ScriptedParser):
             if opener == THINKING:
                 yield (thought := self.thinking(_THOUGHT_END))
                 opener = thought.tag
-            elif opener in (TEXT, RESPONSE):
+                continue
+            if opener in (TEXT, RESPONSE):
                 yield self.content(_TEXT_END)
-                opener = None
             elif opener == ACTION:
                 after_given_back = not (yield from self.action(blank))
-                opener = None
-            else:
-                yield (between := Opening(*_BETWEEN, after_blank=True))
-                opener, blank = between.tag, between.blank if after_given_back else ""
-                if opener is None:
-                    if not after_given_back:
-                        yield SkipBlank()
-                    yield (text := self.content(_BARE_TEXT_END))
-                    if text.tag is None:
-                        return
-                    opener = text.tag
-                after_given_back = False
+            opener, blank = yield from self.next_opener(after_given_back=after_given_back)
+            if opener is None:
+                return
+            after_given_back = False
 
     def first_opener(self) -> Script[str | None]:
         """The opener that the prompt ends with, if it does; the model may repeat that of a thought."""
@@ -71,6 +63,20 @@ class CohereParser(ScriptedParser):
             return None
         yield Opening(THINKING, after_blank=True)
         return THINKING
+
+    def next_opener(self, *, after_given_back: bool) -> Script[tuple[str | None, str]]:
+        """What opens the next block, ``None`` at the end; text before it is content.
+
+        After a block that was given back white space is part of the text, so what stands before the opener
+        is given with it.
+        """
+        yield (between := Opening(*_BETWEEN, after_blank=True))
+        if between.tag is not None:
+            return between.tag, between.blank if after_given_back else ""
+        if not after_given_back:
+            yield SkipBlank()
+        yield (text := self.content(_BARE_TEXT_END))
+        return text.tag, ""
 
     def action(self, blank: str) -> Script[bool]:
         """A list of calls. Gives whether it was one; an empty one is."""
