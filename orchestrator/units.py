@@ -44,6 +44,11 @@ def format_count(count: int) -> str:
     return str(count)
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things: ``1 item``, ``2 items``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def format_duration(ns: int) -> str:
     """A duration in Go's notation: ``1h30m0s``, ``1.5µs``, ``0s``."""
     if ns == 0:

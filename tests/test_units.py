@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.units import (
     Moment,
+    counted,
     format_bytes,
     format_count,
     format_distance,
@@ -91,6 +92,11 @@ def test_local_time_carries_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_time_is_told_relative_to_now(then: str, text: str) -> None:
     assert format_when(then, now=10.0) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 blobs"), (1, "1 blob"), (2, "2 blobs")])
+def test_a_number_of_things_is_told_in_words(count: int, text: str) -> None:
+    assert counted(count, "blob") == text
 
 
 @pytest.mark.parametrize(

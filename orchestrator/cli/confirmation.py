@@ -22,8 +22,3 @@ def confirmed() -> bool:
         return input("Remove? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:
         return False
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things: ``1 item``, ``2 items``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

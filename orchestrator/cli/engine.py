@@ -17,7 +17,7 @@ from orchestrator.llama_cpp.cache import Build, BuildCache
 from orchestrator.llama_cpp.errors import EngineBuildError, MalformedPin
 from orchestrator.llama_cpp.project import Project, find_project
 from orchestrator.runners.engines import EngineInfo, EngineKind, find_engine
-from orchestrator.units import format_bytes, format_distance
+from orchestrator.units import counted, format_bytes, format_distance
 
 if TYPE_CHECKING:
     from orchestrator.llama_cpp.prune import Leftover
@@ -118,7 +118,7 @@ def _doctor() -> int:
 
 def _prune(*, dry_run: bool, yes: bool) -> int:
     """Show what of the cache no engine comes from any more, and remove it if that is wanted."""
-    from orchestrator.cli.confirmation import confirmed, counted
+    from orchestrator.cli.confirmation import confirmed
     from orchestrator.llama_cpp.prune import leftovers, remove
 
     environ = dict(os.environ)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from orchestrator.cli.commands import PROGRAM
-from orchestrator.cli.confirmation import confirmed, counted
+from orchestrator.cli.confirmation import confirmed
 from orchestrator.cli.connection import server
 from orchestrator.cli.follow import follow
 from orchestrator.cli.progress import Display
 from orchestrator.cli.tables import table
 from orchestrator.client.wire import Damage, Progress, PruneReply, RemovableFile, VerifyRecord
 from orchestrator.errors import OrchestratorError
-from orchestrator.units import format_bytes, format_when
+from orchestrator.units import counted, format_bytes, format_when
 
 HEADER = ("NAME", "KIND", "SIZE", "MODIFIED")
 
@@ -44,27 +44,36 @@ def prune(*, dry_run: bool = False, yes: bool = False) -> None:
 
 def verify(model: str = "", *, insecure: bool = False, repair: bool = False) -> None:
     """Have every part of one model or of all read again, and tell what is wrong."""
-    last: VerifyRecord = {}
-
-    def remembered(records: Iterable[VerifyRecord]) -> Iterator[Progress]:
-        nonlocal last
-        for last in records:
-            if "digest" in last:  # a blob that is fetched again has a second bar
-                status, total = last.get("status", ""), last.get("total", 0)
-                yield Progress(status=status, digest=status, total=total, completed=last.get("completed", 0))
-
     with (
         server() as native,
         Display() as display,
         closing(native.verify(model, repair=repair, insecure=insecure)) as records,
     ):
-        follow(display, remembered(records), label=lambda event: f"{event.get('status', '')}:")
-    damages = last.get("damages", [])
+        verification = _Verification(records)
+        follow(display, verification, label=lambda event: f"{event.get('status', '')}:")
+    outcome = verification.last
+    damages = outcome.get("damages", [])
     for damage in damages:
         print(_described(damage))
     if left := sum(not damage.get("repaired") for damage in damages):
         raise StoreDamaged(left, repairing=repair)
-    print(f"{counted(last.get('blobs', 0), 'blob')}, {format_bytes(last.get('size', 0))}: all right")
+    print(f"{counted(outcome.get('blobs', 0), 'blob')}, {format_bytes(outcome.get('size', 0))}: all right")
+
+
+class _Verification:
+    """How far each blob is, from the records of the server; when it has ended ``last`` is the outcome."""
+
+    def __init__(self, records: Iterable[VerifyRecord]) -> None:
+        self.last: VerifyRecord = {}
+        self._records = records
+
+    def __iter__(self) -> Iterator[Progress]:
+        for record in self._records:
+            self.last = record
+            if "digest" in record:
+                status = record.get("status", "")  # a blob that is fetched again has a second bar
+                total, completed = record.get("total", 0), record.get("completed", 0)
+                yield Progress(status=status, digest=status, total=total, completed=completed)
 
 
 def _show(found: PruneReply) -> None:
