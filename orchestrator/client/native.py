@@ -235,12 +235,17 @@ class NativeClient:
                 reply.read()
                 status = f"{reply.status_code} {reply.reason_phrase}".strip()
                 _raise_for(reply, message=": ".join(filter(None, (status, _error_text(reply.text)))))
-            with closing(cast(Generator[str], reply.iter_lines())) as lines:
-                for line in filter(None, lines):
-                    record = _record(line)
-                    if message := record.get("error"):
-                        raise ApiError(str(message), status=HTTPStatus.OK)
-                    yield record
+            yield from _records(reply)
+
+
+def _records(reply: httpx.Response) -> Iterator[dict[str, Any]]:
+    """The lines of a stream as they come. Raises ``ApiError`` at one that tells of an error."""
+    with closing(cast(Generator[str], reply.iter_lines())) as lines:
+        for line in filter(None, lines):
+            record = _record(line)
+            if message := record.get("error"):
+                raise ApiError(str(message), status=HTTPStatus.OK)
+            yield record
 
 
 def _transport(proxy: str | None, trusting: ssl.SSLContext | None) -> httpx.HTTPTransport:

@@ -282,7 +282,8 @@ class _Build:
 
     def _rewrite(self, index: int, rewriting: Rewriting) -> Steps:
         image, size_bytes = rewriting.image, self._parts[index].size_bytes
-        yield Progress(rewriting.before) if rewriting.before else None
+        if rewriting.before:
+            yield Progress(rewriting.before)
         told = done = 0
         with self._blobs.file(size_bytes=image.size_bytes) as file:
             for chunk in image.chunks():

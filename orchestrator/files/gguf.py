@@ -308,9 +308,8 @@ class _HeaderReader:
             raise MalformedGguf(f"malformed GGUF: invalid array type: {code}")
         if length * least_bytes > self._cursor.remaining:
             raise MalformedGguf("malformed GGUF: unexpected end of file")
-        return f"arr:{kind}", self._kept(code, length) if length <= self._keep_length else self._passed(
-            code, length
-        )
+        is_kept = length <= self._keep_length
+        return f"arr:{kind}", self._kept(code, length) if is_kept else self._passed(code, length)
 
     def _kept(self, code: int, length: int) -> tuple[Any, ...]:
         self._kept_elements += length

@@ -119,19 +119,9 @@ class _Making:
         return self.cache.keep(self.key, made, facts)
 
     def _configure(self, work: Path) -> list[str]:
-        return [
-            *(
-                self.tools.cmake,
-                "--preset",
-                self.preset,
-                "-S",
-                str(self.project.root),
-                "-B",
-                str(work / "build"),
-            ),
-            *("-G", self.tools.generator, f"-DORCH_LLAMA_SOURCE_DIR={work / 'source'}"),
-            f"-DORCH_CCACHE_ROOT={work}",
-        ]
+        where = ("-S", str(self.project.root), "-B", str(work / "build"))
+        facts = (f"-DORCH_LLAMA_SOURCE_DIR={work / 'source'}", f"-DORCH_CCACHE_ROOT={work}")
+        return [self.tools.cmake, "--preset", self.preset, *where, "-G", self.tools.generator, *facts]
 
     def _try(self, library: Path, work: Path) -> None:
         """What was built must at least start."""

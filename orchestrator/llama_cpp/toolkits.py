@@ -60,15 +60,14 @@ def check_toolkit(project: Project, preset: str, cmake: Sequence[str], environ: 
 
     ``cmake`` is the command, with the generator of the build if one was chosen.
     """
-    toolkit = _TOOLKITS.get(preset)
-    found = _findings(project.root, preset, cmake, environ) if toolkit else ""
+    if (toolkit := _TOOLKITS.get(preset)) is None:
+        return
+    found = _findings(project.root, preset, cmake, environ)
     missing, old = _parts(found, "-- missing: "), _parts(found, "-- too old: ")
-    if toolkit and (missing or old):
-        complaints = ([f"CMake does not find {missing}"] if missing else []) + (
-            [f"too old: {old}"] if old else []
-        )
+    complaints = (f"CMake does not find {missing}" if missing else "", f"too old: {old}" if old else "")
+    if missing or old:
         raise MissingTool(
-            f"the preset {preset} needs {toolkit.name}; {'; '.join(complaints)}",
+            f"the preset {preset} needs {toolkit.name}; {'; '.join(filter(None, complaints))}",
             "; or ".join([*_packages(toolkit, missing), toolkit.elsewhere, "choose another preset"]),
         )
 

@@ -58,12 +58,12 @@ _PACKET_BYTES = 188
 
 _TAKEN = "send PNG, JPEG, WebP or GIF"
 _DECODED = (
-    *(b"\x89PNG\r\n", b"\xff\xd8", b"GIF8", b"BM", b"8BPS", b"#?RADIANCE", b"#?RGBE", b"P5", b"P6"),
-    b"OggS",
-)
+    b"\x89PNG\r\n", b"\xff\xd8", b"GIF8", b"BM", b"8BPS", b"#?RADIANCE", b"#?RGBE", b"P5", b"P6", b"OggS",
+)  # fmt: skip
 """First bytes of images and recordings, beside those of ``Kind``, that engines decode."""
 _SOUNDS = (b"OggS", b"\x1aE\xdf\xa3")
-_CONTAINERS = (b"RIFF",)
+_RIFF_MARK, _BOXES_MARK = b"RIFF", b"ftyp"
+"""Of the two containers; the first begins with it, the other has it behind four bytes."""
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -85,17 +85,21 @@ class UnknownMedia(BadRequest):
 def kind_of(data: bytes) -> Kind:
     """What ``data`` is."""
     head = data[:_HEAD_BYTES]
-    if head[:4] == b"RIFF":
+    if head.startswith(_RIFF_MARK):
         return _RIFF.get(head[8:12], Kind.OTHER)
     if head[:3] == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):
         return Kind.MP3
-    if head[4:8] == b"ftyp":
+    if _is_of_boxes(head):
         return _of_brand(head[8:12])
     if (kind := _SIGNATURES.get(head[:4])) is not None:
         return kind
     if head[:1] == b"G" and head[_PACKET_BYTES : _PACKET_BYTES + 1] == b"G":
         return Kind.VIDEO
     return Kind.SVG if _SVG.match(head) else Kind.OTHER
+
+
+def _is_of_boxes(data: bytes) -> bool:
+    return data[4:8] == _BOXES_MARK
 
 
 def _of_brand(brand: bytes) -> Kind:
@@ -117,14 +121,13 @@ def check_usable(data: bytes) -> Kind:
 
 def is_recording(data: bytes) -> bool:
     """Whether ``data`` may be sound: a format of recordings, or a container that can hold one."""
-    return kind_of(data) in RECORDINGS or data.startswith(_SOUNDS) or data[4:8] == b"ftyp"
+    return kind_of(data) in RECORDINGS or data.startswith(_SOUNDS) or _is_of_boxes(data)
 
 
 def check_known(data: bytes) -> None:
     """Raises ``UnknownMedia`` for what no engine could make anything of (cases B149, B150)."""
-    if kind_of(data) is Kind.OTHER and not (
-        data.startswith((*_DECODED, *_CONTAINERS)) or data[4:8] == b"ftyp"
-    ):
+    is_known = data.startswith((*_DECODED, _RIFF_MARK)) or _is_of_boxes(data)
+    if kind_of(data) is Kind.OTHER and not is_known:
         raise UnknownMedia(data)
 
 

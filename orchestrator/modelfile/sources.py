@@ -98,9 +98,8 @@ def _matches(directory: Path, pattern: str) -> list[Path]:
 
 
 def _inside(directory: Path, match: Path) -> Path:
-    file = Path(
-        os.path.realpath(match, strict=True)
-    )  # unlike ``resolve`` an error of the system for a circle
+    # unlike ``resolve`` this is an error of the system for links in a circle
+    file = Path(os.path.realpath(match, strict=True))
     if file.is_relative_to(directory):
         return file
     message = f"insecure path: {os.path.relpath(file, directory)}"

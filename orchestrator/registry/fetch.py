@@ -52,12 +52,8 @@ class BlobFetch:
         try:
             while waiting or self._holds:
                 while waiting and self._may_begin(waiting[0]):
-                    blob = waiting.popleft()
-                    size = await asyncio.to_thread(present_bytes, self._layout, blob)
-                    if size is None:
-                        await self._begin(blob)
-                    else:
-                        yield pulling(blob.digest, total_bytes=size, completed_bytes=size)
+                    if (present := await self._begin(waiting.popleft())) is not None:
+                        yield present
                 for step in await self._advanced():
                     yield step
         finally:
@@ -69,11 +65,16 @@ class BlobFetch:
             return False
         return len(self._holds) < self._streams
 
-    async def _begin(self, blob: Blob) -> None:
+    async def _begin(self, blob: Blob) -> Progress | None:
+        """Join or begin the download of a blob; what is to be told of one that is in the store already."""
+        size = await asyncio.to_thread(present_bytes, self._layout, blob)
+        if size is not None:
+            return pulling(blob.digest, total_bytes=size, completed_bytes=size)
         async with AsyncExitStack() as stack:
             joined = self._transfers.joined(blob.digest, lambda: self._make(blob))
             shared = await stack.enter_async_context(joined)
             self._holds.append(_Hold(shared, stack.pop_all(), is_large=blob.size_bytes > _LARGE_BYTES))
+        return None
 
     async def _advanced(self) -> list[Progress]:
         """What is to be told, after a while or when a download has ended. Raises what it ended with."""

@@ -46,10 +46,14 @@ def read_sentencepiece(content: bytes) -> SentencePieceModel:
         if number == _PIECES:
             pieces.append(_piece(_bytes(value)))
         elif number == _NORMALIZER:
-            for field, setting in _fields(_bytes(value)):
-                if field == _ADD_DUMMY_PREFIX:
-                    adds_space = bool(setting)
+            adds_space = _adds_space(_bytes(value), adds_space)
     return SentencePieceModel(tuple(pieces), adds_space)
+
+
+def _adds_space(normalizer: bytes, default: bool) -> bool:
+    """What a normalizer says of the space before a text; ``default`` if it does not."""
+    settings = [setting for field, setting in _fields(normalizer) if field == _ADD_DUMMY_PREFIX]
+    return bool(settings[-1]) if settings else default
 
 
 def _piece(content: bytes) -> Piece:
