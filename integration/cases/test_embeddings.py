@@ -127,9 +127,12 @@ def test_a_model_that_writes_text_is_told_from_one_short_of_memory(here: Place, 
     assert "num_ctx" not in here.log()
 
 
+@pytest.mark.parametrize("path", ["/api/embed", "/v1/embeddings"])
 @pytest.mark.parametrize(("dimensions", "told"), [(0, False), (2, False), (4, False), (5, True), (-1, True)])
-def test_dimensions_that_a_model_does_not_have_are_told(here: Place, dimensions: int, told: bool) -> None:
+def test_dimensions_that_a_model_does_not_have_are_told(
+    here: Place, dimensions: int, told: bool, path: str
+) -> None:
     body = {"model": here.embedder(), "input": "tin", "dimensions": dimensions}
-    answer = post(here.server, "/v1/embeddings", body)
+    answer = post(here.server, path, body)
     assert answer.status == 200
     assert ("warnings" in answer.body) is told

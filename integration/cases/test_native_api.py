@@ -40,6 +40,24 @@ def test_a_misspelt_key_names_the_one_that_was_meant(here: Place) -> None:
     assert answer.last["warnings"] == ['unknown key "message" ignored, did you mean "messages"?']
 
 
+@pytest.mark.parametrize("members", [{}, {"messages": [MESSAGE], "prompt": "hi"}], ids=["load", "answer"])
+@pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
+def test_an_option_that_another_value_stands_for_is_told(here: Place, path: str, members: Json) -> None:
+    model = here.model("templated", template=PLAIN)
+    asked = {"model": model, "options": {"num_ctx": 1, "seed": 2**32 + 5}, "stream": False, **members}
+    found = " ".join(post(here.server, path, asked).last["warnings"])
+    assert 'option "num_ctx" counts as 4: ' in found
+    assert 'option "seed" counts as 5: ' in found
+
+
+@pytest.mark.parametrize("path", ["/api/embed", "/api/embeddings", "/v1/embeddings"])
+def test_requests_for_embeddings_are_warned_of_too(here: Place, path: str) -> None:
+    body = {"model": here.embedder(), "input": "x", "prompt": "x", "options": {"num_ctxt": 5, "num_ctx": 1}}
+    found = " ".join(post(here.server, path, body).body["warnings"])
+    assert 'unknown option "num_ctxt" ignored' in found
+    assert 'option "num_ctx" counts as 4: ' in found
+
+
 # case B067
 @pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
 def test_an_empty_request_loads_the_model_as_documented(here: Place, path: str) -> None:

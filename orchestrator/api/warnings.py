@@ -1,8 +1,4 @@
-"""What is told of the parts of a request that have no effect.
-
-Most are names that nobody knows. What else a dialect passes over, its own module says in the words of
-``no_effect``.
-"""
+"""What is told of names in a request that nobody knows."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from orchestrator.domain.option_limits import remarks
 from orchestrator.domain.options import OPTION_NAMES
 
 logger = logging.getLogger(__name__)
@@ -20,18 +15,12 @@ logger = logging.getLogger(__name__)
 def request_warnings(
     unknown: Sequence[str], options: Mapping[str, Any], known: Collection[str]
 ) -> tuple[str, ...]:
-    """One text for each of the ``unknown`` keys, for each option there is none of (case B067), and for each
-    whose value does not count as it is.
+    """One text for each of the ``unknown`` keys and for each option there is none of (case B067).
 
-    ``known`` are the keys that may have been meant.
+    ``known`` are the keys that may have been meant. Of options there are, the inference tells more.
     """
     strange = (name for name, value in options.items() if value is not None and name not in OPTION_NAMES)
-    return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES), *remarks(options))
-
-
-def no_effect(where: str, why: str) -> str:
-    """The text for a value that is passed over."""
-    return f"{where} has no effect: {why}"
+    return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES))
 
 
 def logged(passed_over: Iterable[str]) -> tuple[str, ...]:

@@ -88,6 +88,11 @@ WHOLE_OPTIONS: tuple[str, ...] = (
 )  # fmt: skip
 """Options that are whole numbers."""
 
+FLOAT_OPTIONS: tuple[str, ...] = (
+    "top_p", "min_p", "typical_p", "temperature", "repeat_penalty", "presence_penalty", "frequency_penalty",
+)  # fmt: skip
+"""Options that are numbers in single precision."""
+
 LOAD_OPTION_NAMES: tuple[str, ...] = (
     "num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread", "draft_num_predict",
 )  # fmt: skip
@@ -225,8 +230,7 @@ def _strings(name: str, value: Any) -> tuple[str, ...]:
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(WHOLE_OPTIONS, _int),
     "use_mmap": _bool,
-    **dict.fromkeys(("top_p", "min_p", "typical_p", "temperature", "repeat_penalty"), _float),
-    **dict.fromkeys(("presence_penalty", "frequency_penalty"), _float),
+    **dict.fromkeys(FLOAT_OPTIONS, _float),
     "stop": _strings,
 }
 

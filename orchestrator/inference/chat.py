@@ -19,7 +19,7 @@ from orchestrator.inference.forced_call_check import told_if_unmet
 from orchestrator.inference.messages import chat_messages
 from orchestrator.inference.native import native_chat
 from orchestrator.inference.path import choose_path
-from orchestrator.inference.prepare import load_spec, settled_think
+from orchestrator.inference.prepare import load_spec, option_remarks, settled_think
 from orchestrator.inference.rendered import rendered_chat
 from orchestrator.inference.reply import Generation, RenderedPrompt, Reply, Residency
 from orchestrator.inference.service import Inference, check_top_logprobs, refuse_replaced
@@ -45,7 +45,7 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
     async with turn_of(inference, request, model) as (turn, request, lease):
         load_duration_ns = time.perf_counter_ns() - started_ns
         if not request.messages:
-            yield Residency(DoneReason.LOAD)
+            yield Residency(DoneReason.LOAD, turn.warnings)
             return
         prepared = await prepared_answer(turn, request)
         if isinstance(prepared, RenderedPrompt):
@@ -60,7 +60,11 @@ async def chat(inference: Inference, request: ChatRequest) -> AsyncIterator[Repl
             items = single_call(items)
         async with aclosing(items):
             yield Generation(
-                items, started_ns, load_duration_ns, prepared.overflow, (*prepared.warnings, *warnings)
+                items,
+                started_ns,
+                load_duration_ns,
+                prepared.overflow,
+                (*turn.warnings, *prepared.warnings, *warnings),
             )
 
 
@@ -76,8 +80,10 @@ async def turn_of(
     if request.tools:
         request = replace(request, tools=tuple(map(resolved_tool, request.tools)))
     spec = load_spec(model, request.options, inference.defaults, shift=request.shift, rendered=path.rendered)
+    told = option_remarks(spec, request.options, completes=path.rendered)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
-        yield Turn.of(inference, request, model, path, think, spec=spec, lease=lease), request, lease
+        turn = Turn.of(inference, request, model, path, think, spec=spec, lease=lease, warnings=told)
+        yield turn, request, lease
 
 
 async def prepared_answer(turn: Turn, request: ChatRequest) -> Prepared:

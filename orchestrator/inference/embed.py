@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestrator.domain.loads import LoadSpec, ModelFacts
+from orchestrator.domain.remarks import no_effect
 from orchestrator.domain.requests import EmbedRequest
 from orchestrator.errors import BadRequest, EngineRefused, OrchestratorError, RunnerFailed, UnreadableAnswer
 from orchestrator.inference.errors import ModelNotPulled, ModelRequired
+from orchestrator.inference.prepare import option_remarks
 from orchestrator.inference.service import Inference, refuse_replaced, window
 from orchestrator.runners.base import Embedding, Runner
 from orchestrator.store.model import Model
@@ -66,6 +68,8 @@ class EmbedReply:
     load_duration_ns: int
     texts_cut: int = 0
     """Texts of which only the beginning was read."""
+    warnings: tuple[str, ...] = ()
+    """What of the request does not count as it is."""
 
 
 async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
@@ -89,25 +93,39 @@ async def embed(inference: Inference, request: EmbedRequest) -> EmbedReply:
     tokens = sum(embedding.tokens for embedding, _ in found)
     if inference.observer:
         inference.observer.tokens(prompt=tokens, completion=0)
+    vectors = tuple(_direction(embedding.vector, request.dimensions) for embedding, _ in found)
     return EmbedReply(
-        tuple(_direction(embedding.vector, request.dimensions) for embedding, _ in found),
+        vectors,
         tokens,
         time.perf_counter_ns() - started_ns,
         load_duration_ns,
         sum(cut for _, cut in found),
+        (*option_remarks(spec, request.options, completes=False), *_of_dimensions(request, vectors)),
     )
 
 
-async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[float, ...]:
-    """The vector of one text as the engine gives it, for the older route; empty without a text."""
+def _of_dimensions(request: EmbedRequest, vectors: Sequence[Vector]) -> Iterator[str]:
+    """What is told when vectors are not of the length that was asked for."""
+    if request.dimensions < 0:
+        yield no_effect("dimensions", "it is negative")
+    elif vectors and request.dimensions > (size := len(vectors[0])):
+        yield no_effect("dimensions", f"vectors of this model have {size}")
+
+
+async def embed_raw(inference: Inference, request: EmbedRequest) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """The vector of one text as the engine gives it, for the older route, and the warnings of the request.
+
+    Without a text the vector is empty.
+    """
     if not request.model.strip():
         raise ModelRequired
     model, spec = await _reader(inference, request)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
+        told = option_remarks(spec, request.options, completes=False)
         if not request.texts:
-            return ()
+            return (), told
         try:
-            return (await lease.runner.embed(str(request.texts[0]))).vector
+            return (await lease.runner.embed(str(request.texts[0]))).vector, told
         except EngineRefused as error:
             # this route knows one status, 500
             failure = RunnerFailed(str(error))

@@ -20,7 +20,7 @@ from orchestrator.inference.fitting import fitted_prompt
 from orchestrator.inference.messages import generate_messages
 from orchestrator.inference.output import split
 from orchestrator.inference.path import choose_path
-from orchestrator.inference.prepare import load_spec, settled_think
+from orchestrator.inference.prepare import load_spec, option_remarks, settled_think
 from orchestrator.inference.prompts import Prompt, RenderedPrompter, TaggedNativePrompter
 from orchestrator.inference.rendered import completion_call, parser_by_tags
 from orchestrator.inference.reply import Generation, Overflow, RenderedPrompt, Reply, Residency
@@ -53,12 +53,13 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
     path = choose_path(model, inference.go_template)
     think = _checked(model, request)
     spec = load_spec(model, request.options, inference.defaults, shift=request.shift, rendered=path.rendered)
+    told = option_remarks(spec, request.options, completes=True)
     async with inference.scheduler.lease(spec, request.keep_alive) as lease:
         load_duration_ns = time.perf_counter_ns() - started_ns
         if not request.prompt:
-            yield Residency(DoneReason.LOAD)
+            yield Residency(DoneReason.LOAD, told)
             return
-        turn = Turn.of(inference, request, model, path, think, spec=spec, lease=lease)
+        turn = Turn.of(inference, request, model, path, think, spec=spec, lease=lease, warnings=told)
         request = replace(request, images=await readable(request.images))
         prompt, overflow = await _prompt(turn, request)
         if request.debug_render_only:
@@ -67,7 +68,7 @@ async def generate(inference: Inference, request: GenerateRequest) -> AsyncItera
         answer = await _answer(turn, request, prompt, overflow)
         items = inference.watched(answer.items, lease)
         async with aclosing(items):
-            yield Generation(items, started_ns, load_duration_ns, answer.overflow, answer.warnings)
+            yield Generation(items, started_ns, load_duration_ns, answer.overflow, (*told, *answer.warnings))
 
 
 def _checked(model: Model, request: GenerateRequest) -> Think | None:

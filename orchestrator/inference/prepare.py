@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.domain.loads import LoadSpec
-from orchestrator.domain.option_limits import remarks, within_limits
+from orchestrator.domain.loads import LoadSpec, ModelFiles
+from orchestrator.domain.option_limits import within_limits
+from orchestrator.domain.option_remarks import Frame, remarks
 from orchestrator.domain.options import Options, read_options
 from orchestrator.domain.quoting import quoted
 from orchestrator.domain.requests import GenerationRequest
@@ -42,8 +43,6 @@ def load_spec(
     files = model.files
     own, wanted = read_options(model.parameters), read_options(request)
     chosen = own | wanted
-    for remark in remarks({**own, **request}):
-        logger.warning("%s", remark, extra={"model": model.name.short})
     # the model's own stops end its turn; a request that adds some must not take those away (case B088)
     settled: dict[str, Any] = {
         "stop": tuple(dict.fromkeys((*wanted.get("stop", ()), *own.get("stop", ())))),
@@ -55,7 +54,7 @@ def load_spec(
     if batch_auto and "embedding" in files.capabilities:
         batch_auto = False
         settled["num_batch"] = min(_LARGEST_EMBEDDING_BATCH, settled["num_ctx"])
-    return LoadSpec(
+    spec = LoadSpec(
         files=files,
         options=within_limits(Options(**(chosen | settled))),
         ctx_auto=defaults.ctx_auto and "num_ctx" not in chosen,
@@ -63,6 +62,27 @@ def load_spec(
         shift=shift if shift is not None else not _cannot_shift(model),
         rendered=rendered,
     )
+    for remark in option_remarks(spec, {**model.parameters, **request}, completes=rendered):
+        logger.warning("%s", remark, extra={"model": model.name.short})
+    return spec
+
+
+def option_remarks(spec: LoadSpec, options: Mapping[str, Any], *, completes: bool) -> tuple[str, ...]:
+    """What is told of ``options`` that do not count as they are, where ``spec`` is what came of them.
+
+    ``completes``: a prompt goes to the engine, not a conversation.
+    """
+    if not options:
+        return ()
+    files, facts = spec.files, spec.files.facts
+    frame = Frame(
+        window=spec.options.num_ctx,
+        smallest_window=_smallest_window(files),
+        trained_window=facts.trained_context,
+        drafts=files.draft is not None or facts.nextn_predict_layers > 0 or facts.has_mtp_tensors,
+        zero_is_unlimited=completes,
+    )
+    return tuple(remarks(options, frame))
 
 
 def settled_think(model: Model, request: GenerationRequest) -> Think | None:
@@ -79,9 +99,12 @@ def settled_think(model: Model, request: GenerationRequest) -> Think | None:
 
 def _window(model: Model, wanted: int) -> int:
     trained = model.files.facts.trained_context
-    least = _SMALLEST_VISION_WINDOW if "vision" in model.files.capabilities else _SMALLEST_WINDOW
-    window = max(wanted, least)
+    window = max(wanted, _smallest_window(model.files))
     return min(window, trained) if trained else window
+
+
+def _smallest_window(files: ModelFiles) -> int:
+    return _SMALLEST_VISION_WINDOW if "vision" in files.capabilities else _SMALLEST_WINDOW
 
 
 def _cannot_shift(model: Model) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.domain.chunks import Batches, DoneReason
+from orchestrator.domain.chunks import Batches, Done, DoneReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +12,13 @@ class Residency:
     """A request without a prompt: the model was loaded, or will leave. One object answers it."""
 
     reason: DoneReason
+    warnings: tuple[str, ...] = ()
+    """What of the request does not count as it is."""
+
+    @property
+    def done(self) -> Done:
+        """The end, which is all there is."""
+        return Done(self.reason, warnings=self.warnings)
 
 
 @dataclass(frozen=True, slots=True)

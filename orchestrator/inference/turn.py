@@ -34,6 +34,8 @@ class Turn:
     shift: bool
     narrowed: bool = False
     """The loaded window is larger than the one this request asked for."""
+    warnings: tuple[str, ...] = ()
+    """What is told of the request's options."""
 
     @classmethod
     def of(
@@ -46,6 +48,7 @@ class Turn:
         *,
         spec: LoadSpec,
         lease: Lease,
+        warnings: tuple[str, ...],
     ) -> Turn:
         """The turn of a request that wanted ``spec`` to be loaded, and got ``lease``."""
         return cls(
@@ -58,6 +61,7 @@ class Turn:
             runner=lease.runner,
             shift=spec.shift,
             narrowed=spec.options.num_ctx < lease.spec.options.num_ctx,
+            warnings=warnings,
         )
 
     @property

@@ -19,10 +19,3 @@ def test_unknown_keys_and_options_are_named_with_what_may_have_been_meant() -> N
         'unknown key "zzz" ignored',
         'unknown option "num_ctxt" ignored, did you mean "num_ctx"?',
     )
-
-
-def test_a_value_that_does_not_count_as_it_is_is_told() -> None:
-    assert request_warnings((), {"num_thread": 100_000, "seed": 1e300}, KEYS) == (
-        'option "num_thread" has no effect: an engine takes 512 threads at most, so it uses one per core',
-        'option "seed" is out of range: it counts as 9223372036854775807',
-    )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.option_limits import MOST_THREADS, OptionOutOfRange, remarks, within_limits
-from orchestrator.domain.options import WHOLE_OPTIONS, Options, read_options
+from orchestrator.domain.option_limits import MOST_THREADS, OptionOutOfRange, within_limits
+from orchestrator.domain.options import WHOLE_OPTIONS, Options
 
 INT_MAX = 2**31 - 1
 UNLIMITED = {"seed", "num_predict"}
@@ -48,30 +48,3 @@ def test_what_means_nothing_is_refused(options: dict[str, int]) -> None:
     ((name, value),) = options.items()
     with pytest.raises(OptionOutOfRange, match=f'^option "{name}" is {value}, and '):
         held(**options)
-
-
-@pytest.mark.parametrize("name", WHOLE_OPTIONS)
-@pytest.mark.parametrize("value", [None, "many", True, 1, 1.5, MOST_THREADS])
-def test_nothing_is_told_of_values_that_count(name: str, value: Any) -> None:
-    assert list(remarks({name: value, "temperature": 1e300, "nonsense": 1e300})) == []
-
-
-@pytest.mark.parametrize("name", WHOLE_OPTIONS)
-@pytest.mark.parametrize("value", [1e300, -1e300, 10**400, -(10**400), 2**63, -(2**63) - 1])
-def test_a_number_beyond_all_integers_is_told_with_what_it_counts_as(name: str, value: Any) -> None:
-    told = list(remarks({name: value}))
-    assert told[0] == f'option "{name}" is out of range: it counts as {read_options({name: value})[name]}'
-    assert len(" ".join(told)) < 250
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"num_thread": 513}, "an engine takes 512 threads at most, so it uses one per core"),
-        ({"num_batch": 0}, "nothing is read in batches so small, so the engine uses its own size"),
-        ({"num_batch": -7.5}, "nothing is read in batches so small, so the engine uses its own size"),
-    ],
-)
-def test_a_value_that_is_set_aside_is_told(options: dict[str, Any], told: str) -> None:
-    (name,) = options
-    assert list(remarks(options)) == [f'option "{name}" has no effect: {told}']

@@ -23,7 +23,6 @@ from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered
 from orchestrator.api.warnings import logged, request_warnings
-from orchestrator.domain.chunks import Done
 from orchestrator.domain.requests import ChatRequest
 from orchestrator.errors import OrchestratorError
 from orchestrator.inference.chat import chat
@@ -65,8 +64,8 @@ async def _streamed(
 ) -> AsyncGenerator[bytes]:
     async with chat(inference, wanted) as reply:
         match reply:
-            case Residency(reason):
-                yield Events(frame).encode([Done(reason)])  # there was no content at all
+            case Residency():
+                yield Events(frame).encode([reply.done])  # there was no content at all
             case Generation(items):
                 headers |= truncation_headers(reply.overflow)
                 events = Events(frame, reply)
@@ -80,8 +79,8 @@ async def _whole(
 ) -> dict[str, Any]:
     async with chat(inference, wanted) as reply:
         match reply:
-            case Residency(reason):
-                return whole_message(frame, [Done(reason)])
+            case Residency():
+                return whole_message(frame, [reply.done])
             case Generation(items):
                 headers |= truncation_headers(reply.overflow)
                 return whole_message(frame, await gathered(items), reply)

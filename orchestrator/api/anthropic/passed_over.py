@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestrator.api.anthropic.convert import EFFORTS
-from orchestrator.api.warnings import no_effect
+from orchestrator.domain.remarks import no_effect
 from orchestrator.wire import anthropic as wire
 
 _THINKING = ("enabled", "disabled", "adaptive")

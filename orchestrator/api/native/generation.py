@@ -85,8 +85,9 @@ async def _answered(
     try:
         async with opening as reply:
             match reply:
-                case Residency(reason):
-                    return _one(residency_record(asked.model, asked.shape, reason, asked.warnings))
+                case Residency(reason, warnings):
+                    told = (*asked.warnings, *warnings)
+                    return _one(residency_record(asked.model, asked.shape, reason, told))
                 case RenderedPrompt():
                     return _one(debug_record(asked.model, asked.shape, reply))
                 case Generation():

@@ -168,8 +168,8 @@ async def _stream_of(
 ) -> AsyncGenerator[bytes]:
     async with question.open(index) as reply:
         match reply:
-            case Residency(reason):
-                yield events.encode([*question.echo, Done(reason)])
+            case Residency():
+                yield events.encode([*question.echo, reply.done])
             case RenderedPrompt():
                 yield events.opening()  # a stream has no place for a prompt
             case Generation(items):
@@ -196,8 +196,8 @@ async def _whole(question: Question, form: Form, headers: dict[str, str]) -> dic
 async def _answer_to(question: Question, index: int) -> AsyncGenerator[tuple[int, Answer | RenderedPrompt]]:
     async with question.open(index) as reply:
         match reply:
-            case Residency(reason):
-                yield index, Answer.of([*question.echo, Done(reason)])
+            case Residency():
+                yield index, Answer.of([*question.echo, reply.done])
             case RenderedPrompt():
                 yield index, reply
             case Generation(items):

@@ -10,12 +10,10 @@ from aiohttp import web
 
 from orchestrator.api.disclosures import warning_members
 from orchestrator.api.openai.convert import to_embed, to_encoding
-from orchestrator.api.openai.passed_over import in_embedding
 from orchestrator.api.openai.reading import read_request
 from orchestrator.api.replies import PLAIN_JSON, json_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
-from orchestrator.api.warnings import no_effect
 from orchestrator.inference.embed import embed
 from orchestrator.inference.service import name_of
 from orchestrator.wire import openai as wire
@@ -28,22 +26,16 @@ def routes(state: AppState) -> Iterable[Route]:
     """The route of this module."""
 
     async def post(request: web.Request) -> web.StreamResponse:
-        asked = await read_request(request, wire.EmbeddingRequest, to_encoding, in_embedding)
+        asked = await read_request(request, wire.EmbeddingRequest, to_encoding)
         name_of(asked.body.model)  # what is wrong with the name is told before what is wrong with the texts
         reply = await embed(state.inference, to_embed(asked.body))
         members = embeddings(asked.body.model, reply.vectors, reply.prompt_tokens, asked.wanted)
         if reply.texts_cut:
             members["inputs_truncated"] = reply.texts_cut
-        members |= warning_members((*asked.warnings, *_undiminished(reply.vectors, asked.body.dimensions)))
+        members |= warning_members((*asked.warnings, *reply.warnings))
         return json_reply(members, content_type=PLAIN_JSON)
 
     return (Route("POST", "/v1/embeddings", post),)
-
-
-def _undiminished(vectors: Sequence[Vector], dimensions: int) -> Iterable[str]:
-    """What is told when vectors are shorter than was asked for."""
-    if vectors and dimensions > (size := len(vectors[0])):
-        yield no_effect("dimensions", f"vectors of this model have {size}")
 
 
 def embeddings(model: str, vectors: Sequence[Vector], tokens: int, form: str) -> dict[str, Any]:

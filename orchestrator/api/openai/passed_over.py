@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.api.warnings import no_effect
+from orchestrator.domain.remarks import no_effect
 from orchestrator.domain.tools import Tool
 from orchestrator.wire import openai as wire
 
@@ -40,12 +40,6 @@ def in_chat(body: wire.ChatCompletionRequest) -> Iterator[str]:
 def in_completion(body: wire.CompletionRequest) -> Iterator[str]:
     """The same of a completion."""
     yield from in_stops(body.stop)
-
-
-def in_embedding(body: wire.EmbeddingRequest) -> Iterator[str]:
-    """The same of texts to embed."""
-    if body.dimensions < 0:
-        yield no_effect("dimensions", "it is negative")
 
 
 def in_transcription(fields: Mapping[str, str]) -> Iterator[str]:

@@ -19,6 +19,7 @@ import orjson
 
 from orchestrator.domain.formats import JsonFormat, OutputFormat, SchemaFormat
 from orchestrator.domain.loads import LoadSpec, ModelFacts
+from orchestrator.domain.option_limits import longest_answer, longest_look_back
 from orchestrator.domain.options import Options, float32
 from orchestrator.domain.requests import Message
 from orchestrator.domain.tools import tool_json
@@ -32,8 +33,6 @@ ANY_OBJECT = {"type": "object"}
 
 _MEDIA_TAG = re.compile(r"\[img-(\d+)\]")
 _LITERAL_BOS = "<bos>"
-_BUDGET_PER_CONTEXT = 10
-_CHEAP_LAST_N = 1 << 16
 _AUDIO_FORMATS = {Kind.WAV: "wav", Kind.MP3: "mp3", Kind.FLAC: "flac"}
 _IMAGE_TYPES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -110,7 +109,7 @@ def adds_bos(facts: ModelFacts) -> bool:
 
 def budget(options: Options, num_ctx: int) -> int:
     """``num_predict`` as it is sent: an unlimited or immense one becomes ten contexts."""
-    limit = _BUDGET_PER_CONTEXT * num_ctx
+    limit = longest_answer(num_ctx)
     return options.num_predict if 0 <= options.num_predict <= limit else limit
 
 
@@ -136,9 +135,8 @@ def _chat(call: ChatCall, *, stream: bool, num_ctx: int | None) -> Body:
 
 
 def _looked_back(last_n: int, num_ctx: int) -> int:
-    """``repeat_last_n`` as it is sent: no more than there can be, for the engine reserves room for each."""
-    most = max((1 + _BUDGET_PER_CONTEXT) * num_ctx, _CHEAP_LAST_N)
-    return min(last_n, most) if last_n >= 0 else num_ctx
+    """``repeat_last_n`` as it is sent: no more than there can be; a negative one is the window."""
+    return min(last_n, longest_look_back(num_ctx)) if last_n >= 0 else num_ctx
 
 
 def _sampling(options: Options, *, num_ctx: int | None) -> Body:

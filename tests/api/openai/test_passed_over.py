@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.api.openai.passed_over import in_chat, in_completion, in_embedding, in_transcription
+from orchestrator.api.openai.passed_over import in_chat, in_completion, in_transcription
 from orchestrator.api.openai.responses.passed_over import in_response
 from orchestrator.wire import openai as wire
 from orchestrator.wire import responses
@@ -92,11 +92,6 @@ def test_an_ordinary_transcription_is_not_warned_of(fields: dict[str, str]) -> N
 def test_a_field_of_a_transcription_that_changes_nothing_is_named(name: str, value: str) -> None:
     (text,) = in_transcription({"model": "m", name: value})
     assert text.startswith(f"{name} has no effect: ")
-
-
-def test_dimensions_that_are_none_are_named() -> None:
-    assert list(in_embedding(decode({"input": "x", "dimensions": 8}, wire.EmbeddingRequest))) == []
-    assert len(list(in_embedding(decode({"input": "x", "dimensions": -8}, wire.EmbeddingRequest)))) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orchestrator.api.openai.passed_over import FORMATS, FUNCTION
 from orchestrator.api.openai.responses.convert import LOGPROBS
 from orchestrator.api.search_tool import WEB_SEARCH
-from orchestrator.api.warnings import no_effect
+from orchestrator.domain.remarks import no_effect
 from orchestrator.wire import responses as wire
 
 _TOOLS = (FUNCTION, "namespace", WEB_SEARCH)

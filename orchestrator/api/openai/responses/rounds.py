@@ -109,8 +109,8 @@ class Conversation:
         self.said.append(chunks)
         async with self.ask(self.wanted) as reply:
             match reply:
-                case Residency(reason):
-                    self.done = Done(reason)
+                case Residency():
+                    self.done = reply.done
                 case Generation(items):
                     self.source = reply
                     yield reply
