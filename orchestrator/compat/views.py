@@ -34,7 +34,7 @@ from orchestrator.compat.writer import SourceFile, opened, write_file
 from orchestrator.domain.loads import ModelFiles
 from orchestrator.files.gguf import MalformedGguf
 from orchestrator.runners.base import PreparedFiles
-from orchestrator.store.errors import DiskFull, disk_error, free_bytes
+from orchestrator.store.errors import check_room, disk_error
 from orchestrator.store.layout import StoreLayout
 
 logger = logging.getLogger(__name__)
@@ -129,7 +129,7 @@ class Views:
         try:
             with opened(source.path) as file, _part(folder) as part:
                 layouts = dict(self._layouts(source, plan, file))
-                _check_room(part, layouts)
+                check_room(part, sum(layout.size_bytes for layout in layouts.values()))
                 for file_name, layout in layouts.items():
                     alignment = source.header.alignment
                     write_file(part / file_name, layout, file, alignment=alignment, stop=stop)
@@ -234,13 +234,6 @@ def _take_place(part: Path, target: Path) -> None:
     for other in target.parent.iterdir():
         if other != target:
             shutil.rmtree(other, ignore_errors=True)
-
-
-def _check_room(part: Path, layouts: dict[str, FileLayout]) -> None:
-    needed = sum(layout.size_bytes for layout in layouts.values())
-    free = free_bytes(part)
-    if needed > free > 0:
-        raise DiskFull(part.parent, needed_bytes=needed, free_bytes=free)
 
 
 def _data_bytes(layout: FileLayout) -> int:

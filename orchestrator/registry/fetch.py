@@ -14,7 +14,7 @@ from orchestrator.registry.partial import missing_bytes
 from orchestrator.registry.progress import INTERVAL_S, pulling
 from orchestrator.registry.shared import SharedTransfer, SharedTransfers
 from orchestrator.registry.transfer import BlobTransfer
-from orchestrator.store.errors import DiskFull, free_bytes
+from orchestrator.store.errors import check_room
 from orchestrator.store.layout import StoreLayout, make_directory
 
 _LARGE_BYTES = 64 << 20
@@ -100,9 +100,7 @@ class BlobFetch:
             if present_bytes(self._layout, blob) is None
         )
         make_directory(self._layout.blobs)
-        free = free_bytes(self._layout.blobs / "new")
-        if needed > free > 0:
-            raise DiskFull(self._layout.blobs, needed_bytes=needed, free_bytes=free)
+        check_room(self._layout.blobs / "new", needed)
 
 
 class _Hold:

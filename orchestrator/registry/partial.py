@@ -28,7 +28,7 @@ from orchestrator.registry.errors import BlobMismatch
 from orchestrator.registry.parts import Part, PartSizes, contiguous, fits
 from orchestrator.registry.prefix import PrefixHash
 from orchestrator.store.blobs import sync_directory
-from orchestrator.store.errors import DiskFull, disk_error, free_bytes
+from orchestrator.store.errors import check_room, disk_error
 from orchestrator.store.layout import FILE_MODE, StoreLayout, make_directory
 
 logger = logging.getLogger(__name__)
@@ -145,7 +145,8 @@ class PartialFile:
         if found.st_size == self.total_bytes:
             self.parts = self._read_states()
         self.is_resumed = any(part.completed for part in self.parts)
-        self._check_space(found.st_blocks * 512 if self.parts else 0)
+        allocated_bytes = found.st_blocks * 512 if self.parts else 0
+        check_room(self._path, self.total_bytes - allocated_bytes)
         if self.parts:
             return
         self._remove_states()
@@ -167,12 +168,6 @@ class PartialFile:
         parts.sort(key=lambda part: part.offset)
         numbers = {part.number for part in parts}
         return parts if len(numbers) == len(parts) and fits(parts, self.total_bytes) else []
-
-    def _check_space(self, allocated_bytes: int) -> None:
-        needed = max(self.total_bytes - allocated_bytes, 0)
-        free = free_bytes(self._path)
-        if needed > free > 0:
-            raise DiskFull(self._path, needed_bytes=needed, free_bytes=free)
 
     def _record(self, part: Part) -> None:
         if part.number not in self._states:

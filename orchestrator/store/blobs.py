@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from orchestrator.domain.digests import Digest
 from orchestrator.errors import StoreError
-from orchestrator.store.errors import DigestMismatch, DiskFull, disk_error, free_bytes
+from orchestrator.store.errors import DigestMismatch, check_room, disk_error
 from orchestrator.store.layout import FILE_MODE, StoreLayout, make_directory
 
 logger = logging.getLogger(__name__)
@@ -55,9 +55,7 @@ class BlobFile:
         self._promised_bytes = size_bytes
         self._written_bytes = 0
         self._path = layout.blobs / TEMPORARY_PREFIX
-        free = free_bytes(self._path)
-        if size_bytes > free > 0:
-            raise DiskFull(layout.blobs, needed_bytes=size_bytes, free_bytes=free)
+        check_room(self._path, size_bytes)
         try:
             descriptor, path = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=layout.blobs)
         except OSError as error:

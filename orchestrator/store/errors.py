@@ -87,6 +87,13 @@ def disk_error(verb: str, path: Path, error: OSError, *, needed_bytes: int = 0) 
     return StoreError(f"{verb} {path}: {reason_of(error)}")
 
 
+def check_room(path: Path, needed_bytes: int) -> None:
+    """Raises ``DiskFull`` when there is less room for a file at ``path``; not where that cannot be told."""
+    free = free_bytes(path)
+    if needed_bytes > free > 0:
+        raise DiskFull(path.parent, needed_bytes=needed_bytes, free_bytes=free)
+
+
 def free_bytes(path: Path) -> int:
     """Bytes that may be written where ``path`` is or will be; 0 if that cannot be told."""
     try:

@@ -12,12 +12,12 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from orchestrator.domain.digests import Digest
 from orchestrator.domain.names import ModelName
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
     from orchestrator.store.wire import Manifest
 
 logger = logging.getLogger(__name__)
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
 
 Stamp = tuple[int, int, int]
 """What tells one state of a file from another: time of change, size and inode."""
@@ -96,7 +92,7 @@ class ModelStore:
 
         Raises ``StoreError``.
         """
-        await self._in_thread(self._start)
+        await asyncio.to_thread(self._start)
 
     async def open(self, name: ModelName) -> Model:
         """Raises ``ModelNotFound``, ``CorruptManifest`` or ``DamagedModel``.
@@ -104,29 +100,29 @@ class ModelStore:
         Whether a known model is still the same is told by one look at its manifest: not worth a thread.
         """
         known = self._known(name)
-        return known if known is not None else await self._in_thread(self._open, name)
+        return known if known is not None else await asyncio.to_thread(self._open, name)
 
     async def list(self) -> Sequence[ListedModel]:
         """The models that can be read, newest first by whole seconds; others are logged."""
-        return await self._in_thread(self._list)
+        return await asyncio.to_thread(self._list)
 
     async def copy(self, source: ModelName, destination: ModelName) -> None:
         """Give a model a second name. Raises ``ModelNotFound``, ``StoreError``."""
-        await self._in_thread(self._copy, source, destination)
+        await asyncio.to_thread(self._copy, source, destination)
 
     async def delete(self, name: ModelName) -> None:
         """Remove a model, readable or not, and what only it used.
 
         Raises ``ModelNotFound``, ``StoreError``.
         """
-        await self._in_thread(self._delete, name)
+        await asyncio.to_thread(self._delete, name)
 
     async def replace(self, name: ModelName, manifest: Manifest) -> None:
         """Write a manifest, and remove what only the one before it used.
 
         Raises ``StoreError``: also when one of its blobs is no longer there, and then nothing has changed.
         """
-        await self._in_thread(self.replace_now, name, manifest)
+        await asyncio.to_thread(self.replace_now, name, manifest)
 
     async def install(self, name: ModelName, content: bytes) -> tuple[str, ...]:
         """Write a manifest from elsewhere, which is kept byte for byte.
@@ -134,28 +130,28 @@ class ModelStore:
         Gives the digests that only the manifest before it listed, for ``release``; none under
         ``OLLAMA_NOPRUNE``. Raises what ``replace`` does, and ``CorruptManifest``.
         """
-        return await self._in_thread(self._install, name, content)
+        return await asyncio.to_thread(self._install, name, content)
 
     async def release(self, digests: Iterable[str]) -> None:
         """Remove those blobs that no model uses. Raises ``StoreError``."""
-        await self._in_thread(self.release_now, digests)
+        await asyncio.to_thread(self.release_now, digests)
 
     async def prune(self, *, dry_run: bool = False) -> PrunePlan:
         """Remove what nothing uses, unless it is young; says what went, or would go.
 
         Raises ``StoreError`` while there is a manifest that cannot be read.
         """
-        return await self._in_thread(self._prune, dry_run=dry_run)
+        return await asyncio.to_thread(self._prune, dry_run=dry_run)
 
     @asynccontextmanager
     async def held(self, digests: Iterable[Digest]) -> AsyncIterator[None]:
         """``holding``, for the event loop."""
         stack = ExitStack()
         try:
-            await to_the_end(self._in_thread(stack.enter_context, self.holding(digests)))
+            await to_the_end(asyncio.to_thread(stack.enter_context, self.holding(digests)))
             yield
         finally:
-            await to_the_end(self._in_thread(stack.close))
+            await to_the_end(asyncio.to_thread(stack.close))
 
     @contextmanager
     def holding(self, digests: Iterable[Digest]) -> Iterator[None]:
@@ -173,8 +169,21 @@ class ModelStore:
                 self._held -= Counter(names)
                 self._remove_postponed()
 
-    async def _in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        return await asyncio.to_thread(work, *args, **kwargs)
+    def replace_now(self, name: ModelName, manifest: Manifest) -> None:
+        """``replace``, for work that is in a thread already."""
+        self._put(name, manifest, canonical_json(manifest.to_json()))
+
+    def install_now(self, name: ModelName, content: bytes) -> None:
+        """``replace_now`` for a manifest from elsewhere, which is kept byte for byte.
+
+        Raises ``CorruptManifest`` too.
+        """
+        self._put(name, parsed_manifest(self.layout.manifest(name), content), content)
+
+    def release_now(self, digests: Iterable[str]) -> None:
+        """``release``, for work that is in a thread already."""
+        with self._changing:
+            self._remove_unused(digests)
 
     def _start(self) -> None:
         make_directory(self.layout.manifests)
@@ -237,17 +246,6 @@ class ModelStore:
             if old is not None:
                 self._release_locked(old.manifest)
 
-    def replace_now(self, name: ModelName, manifest: Manifest) -> None:
-        """``replace``, for work that is in a thread already."""
-        self._put(name, manifest, canonical_json(manifest.to_json()))
-
-    def install_now(self, name: ModelName, content: bytes) -> None:
-        """``replace_now`` for a manifest from elsewhere, which is kept byte for byte.
-
-        Raises ``CorruptManifest`` too.
-        """
-        self._put(name, parsed_manifest(self.layout.manifest(name), content), content)
-
     def _install(self, name: ModelName, content: bytes) -> tuple[str, ...]:
         manifest = parsed_manifest(self.layout.manifest(name), content)
         with self._changing:
@@ -271,11 +269,6 @@ class ModelStore:
         old = self._readable(name)
         self.manifests.write_bytes(name, content)
         return old
-
-    def release_now(self, digests: Iterable[str]) -> None:
-        """``release``, for work that is in a thread already."""
-        with self._changing:
-            self._remove_unused(digests)
 
     def _release_locked(self, manifest: Manifest) -> None:
         """The change itself is done; that its remains cannot be removed is no failure."""

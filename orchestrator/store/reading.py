@@ -18,6 +18,7 @@ from orchestrator.domain.digests import Digest
 from orchestrator.domain.json_value import parse_json
 from orchestrator.domain.loads import ModelFacts, ModelFiles
 from orchestrator.domain.names import ModelName
+from orchestrator.domain.requests import Message
 from orchestrator.errors import BadRequest, StoreError, reason_of
 from orchestrator.files.facts import model_facts
 from orchestrator.files.ggml import UNKNOWN_FILE_TYPE
@@ -225,10 +226,10 @@ class ModelReader:
         self, weights: tuple[Path, ...], projectors: tuple[Path, ...], draft: tuple[Path, ...]
     ) -> ModelFacts:
         projector = projectors[0] if projectors else None
-        helper = draft[0] if draft else None
+        guesser = draft[0] if draft else None
         facts = self._facts.found(
-            (weights[0], projector, helper),
-            lambda: model_facts(weights[0], projector=projector, draft=helper),
+            (weights[0], projector, guesser),
+            lambda: model_facts(weights[0], projector=projector, draft=guesser),
         )
         shards_bytes = sum(shard.stat().st_size for shard in weights[1:])
         return replace(facts, size_bytes=facts.size_bytes + shards_bytes) if shards_bytes else facts
@@ -243,7 +244,7 @@ class ModelReader:
         layers = manifest.layers_of(*media_types)
         return _decoded(self._content(layers[-1])) if layers else None
 
-    def _messages(self, manifest: Manifest) -> tuple[Any, ...]:
+    def _messages(self, manifest: Manifest) -> tuple[Message, ...]:
         layers = manifest.layers_of(MediaType.MESSAGES)
         return read_messages(self._content(layers[-1])) if layers else ()
 
