@@ -16,7 +16,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.domain.digests import Digest, InvalidDigest
@@ -32,6 +32,8 @@ from orchestrator.store.tar import END, ArchiveRefused, Begin, End, Event, Piece
 PIECE_BYTES = 1 << 20
 MOST_MANIFESTS_BYTES = 64 << 20
 """Of all manifests of an archive: they are kept in memory until the end."""
+_LEAST_MANIFEST_BYTES = 512
+"""What a manifest counts at least, for its name is kept, too."""
 
 _BLOB = re.compile(r"blobs/(sha256-[0-9a-f]{64})")
 _MANIFEST = "manifests/"
@@ -106,6 +108,23 @@ def _packed(store: ModelStore, stored: StoredManifest) -> Iterator[_Packed]:
             yield _Packed(part.digest, part.path, part.size_bytes)
 
 
+@dataclass(slots=True)
+class _Manifest:
+    """A manifest on its way."""
+
+    name: ModelName
+    content: bytearray = field(default_factory=bytearray)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blob:
+    """A blob on its way; ``file`` is ``None`` if it is there already, and only passes by."""
+
+    digest: Digest
+    size_bytes: int
+    file: BlobFile | None
+
+
 class Import:
     """An archive being read into a store, in plain synchronous code. ``close`` ends it, come what may."""
 
@@ -115,10 +134,8 @@ class Import:
         self._held = ExitStack()
         self._created: list[Digest] = []
         self._manifests: dict[ModelName, bytes] = {}
-        self._target: BlobFile | bytearray | None = None
-        """Where the bytes of the current file go; ``None`` for a blob that is there already."""
-        self._name: ModelName | Digest | None = None
-        self._size_bytes = self._done_bytes = 0
+        self._manifests_bytes = 0
+        self._coming: _Manifest | _Blob | None = None
 
     def feed(self, content: bytes) -> list[Progress]:
         """Take the next bytes; what can be told of them. Raises ``ArchiveRefused``, ``StoreError``."""
@@ -144,8 +161,9 @@ class Import:
 
     def close(self) -> None:
         """Remove what is not complete, and blobs that no model of the store uses after all."""
-        if isinstance(self._target, BlobFile):
-            self._target.discard()
+        match self._coming:
+            case _Blob(file=BlobFile() as file):
+                file.discard()
         self._held.close()
         if self._created:
             self._store.release_now(map(str, self._created))
@@ -156,46 +174,51 @@ class Import:
             case Begin(name, size):
                 self._begin(name, size)
             case Piece(content):
-                self._done_bytes += len(content)
-                match self._target:
-                    case BlobFile() as file:
-                        file.write(content)
-                    case bytearray() as buffer:
-                        buffer += content
+                self._go_on(content)
             case End():
                 yield from self._end()
 
     def _begin(self, path: str, size_bytes: int) -> None:
         path = path.removeprefix("./")
-        self._size_bytes, self._done_bytes = size_bytes, 0
         if found := _BLOB.fullmatch(path):
             self._begin_blob(Digest.parse(found[1]), size_bytes)
         elif path.startswith(_MANIFEST) and (name := ModelName.from_path(path.removeprefix(_MANIFEST))):
-            if size_bytes > LARGEST_MANIFEST_BYTES:
-                raise ArchiveRefused(f"the manifest of {name.short} has {size_bytes} bytes")
-            if size_bytes + sum(map(len, self._manifests.values())) > MOST_MANIFESTS_BYTES:
-                raise ArchiveRefused("it holds too many models for one archive")
-            self._name, self._target = name, bytearray()
+            self._begin_manifest(name, size_bytes)
         else:
             raise ArchiveRefused(f"{_shown(path)} is no part of a model")
 
+    def _begin_manifest(self, name: ModelName, size_bytes: int) -> None:
+        if size_bytes > LARGEST_MANIFEST_BYTES:
+            raise ArchiveRefused(f"the manifest of {name.short} has {size_bytes} bytes")
+        self._manifests_bytes += max(size_bytes, _LEAST_MANIFEST_BYTES)
+        if self._manifests_bytes > MOST_MANIFESTS_BYTES:
+            raise ArchiveRefused("it holds too many models for one archive")
+        self._coming = _Manifest(name)
+
     def _begin_blob(self, digest: Digest, size_bytes: int) -> None:
         self._held.enter_context(self._store.holding([digest]))
-        self._name, self._target = digest, None
-        if not self._store.blobs.is_whole(digest, size_bytes):
-            self._target = BlobFile(self._store.layout, size_bytes=size_bytes)
+        is_there = self._store.blobs.is_whole(digest, size_bytes)
+        file = None if is_there else BlobFile(self._store.layout, size_bytes=size_bytes)
+        self._coming = _Blob(digest, size_bytes, file)
+
+    def _go_on(self, content: bytes) -> None:
+        match self._coming:
+            case _Manifest() as manifest:
+                manifest.content += content
+            case _Blob(file=BlobFile() as file):
+                file.write(content)
 
     def _end(self) -> Iterator[Progress]:
-        target, self._target = self._target, None
-        match self._name:
-            case Digest() as digest:
-                if isinstance(target, BlobFile):
-                    self._end_blob(digest, target)
-                yield Progress(f"importing {digest.short}", str(digest), self._size_bytes, self._done_bytes)
-            case ModelName() as name if isinstance(target, bytearray):
+        coming, self._coming = self._coming, None
+        match coming:
+            case _Manifest(name, content):
                 if name in self._manifests:
                     raise ArchiveRefused(f"it holds {name.short} twice")
-                self._manifests[name] = bytes(target)
+                self._manifests[name] = bytes(content)
+            case _Blob(digest, size_bytes, file):
+                if file is not None:
+                    self._end_blob(digest, file)
+                yield Progress(f"importing {digest.short}", str(digest), size_bytes, size_bytes)
 
     def _end_blob(self, digest: Digest, file: BlobFile) -> None:
         try:

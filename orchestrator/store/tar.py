@@ -70,136 +70,170 @@ def padding(size_bytes: int) -> bytes:
     return bytes(-size_bytes % BLOCK_BYTES)
 
 
+@dataclass(frozen=True, slots=True)
+class _AtHeader:
+    """A header comes next, behind some padding; or the end."""
+
+    padding_bytes: int = 0
+    is_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _InExtension:
+    """What is said of the next file comes, in one of the ways there are."""
+
+    kind: bytes
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _InFile:
+    """The rest of a file comes."""
+
+    size_bytes: int
+    left_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """Whatever comes is none of the archive."""
+
+
+_State = _AtHeader | _InExtension | _InFile | _Ended
+
+
+@dataclass(slots=True)
+class _Said:
+    """What extensions have said of the next file."""
+
+    name: str | None = None
+    size_bytes: int | None = None
+
+
 class TarReader:
     """Turns bytes into events, however they are cut."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._size_bytes = 0
-        self._body_bytes = 0
-        """How much of the current file is still to come; 0 outside of files."""
-        self._padding_bytes = 0
-        self._in_file = False
-        self._extension = b""
-        """The kind of extension whose content is collected."""
-        self._collected = bytearray()
-        self._next_name: str | None = None
-        self._next_size: int | None = None
-        self._ended = False
-        self._started = False
+        self._state: _State = _AtHeader(is_first=True)
+        self._said = _Said()
 
     def feed(self, content: bytes) -> Iterator[Event]:
         """The events that end with ``content``. Raises ``ArchiveRefused``."""
         self._buffer += content
-        while not self._ended:
-            if self._in_file:
-                yield from self._body()
-                if self._in_file:
-                    return
-            elif len(self._buffer) < self._padding_bytes + BLOCK_BYTES:
-                return
-            else:
-                del self._buffer[: self._padding_bytes]
-                self._padding_bytes = 0
-                yield from self._header(self._taken(BLOCK_BYTES))
-        self._buffer.clear()
+        while self._buffer and len(self._buffer) >= self._needed_bytes():
+            yield from self._step()
 
     def close(self) -> None:
         """There is no more. Raises ``ArchiveRefused`` when the archive has not come to its end."""
-        if not self._started and not self._buffer:
-            raise ArchiveRefused("it is empty")
-        if not self._started:
-            raise ArchiveRefused("it is no tar archive")
-        if not self._ended:
-            raise ArchiveRefused("it is cut off, the end is missing")
+        match self._state:
+            case _Ended():
+                return
+            case _AtHeader(is_first=True):
+                raise ArchiveRefused("it is no tar archive" if self._buffer else "it is empty")
+            case _:
+                raise ArchiveRefused("it is cut off, the end is missing")
+
+    def _needed_bytes(self) -> int:
+        """How much must be there for the next step."""
+        match self._state:
+            case _AtHeader(padding_bytes):
+                return padding_bytes + BLOCK_BYTES
+            case _InExtension(_, size_bytes):
+                return size_bytes
+            case _InFile() | _Ended():
+                return 1
+
+    def _step(self) -> Iterator[Event]:
+        match self._state:
+            case _AtHeader(padding_bytes):
+                self._taken(padding_bytes)
+                yield from self._header(self._taken(BLOCK_BYTES))
+            case _InExtension(kind, size_bytes):
+                self._read_extension(kind, self._taken(size_bytes))
+                self._state = _behind(size_bytes)
+            case _InFile(size_bytes, left_bytes):
+                piece = self._taken(min(left_bytes, len(self._buffer)))
+                yield Piece(piece)
+                yield from self._go_on(size_bytes, left_bytes - len(piece))
+            case _Ended():
+                self._buffer.clear()
 
     def _taken(self, count: int) -> bytes:
         taken = bytes(self._buffer[:count])
         del self._buffer[:count]
         return taken
 
+    def _go_on(self, size_bytes: int, left_bytes: int) -> Iterator[Event]:
+        """Within the file that has begun, or behind it if nothing is left of it."""
+        if left_bytes:
+            self._state = _InFile(size_bytes, left_bytes)
+        else:
+            self._state = _behind(size_bytes)
+            yield End()
+
     def _header(self, block: bytes) -> Iterator[Event]:
+        is_first = self._state == _AtHeader(is_first=True)
         if not any(block):
-            if not self._started or self._extension:
+            if is_first:
                 raise ArchiveRefused("it holds nothing")
-            self._ended = True
+            self._state = _Ended()
             return
-        entry = self._parsed(block)
-        self._started = True
+        entry = _parsed(block, is_first=is_first)
+        self._state = _behind(0)
         if entry.type in (_PAX, _PAX_OF_ALL, _LONG_NAME):
-            self._begin_extension(entry)
+            self._state = _extension(entry)
             return
         if entry.type in _LINKS:
             raise ArchiveRefused(f"{entry.name!r} is a link, which no part of a model is")
-        name, size = self._next_name or entry.name, self._next_size
-        self._next_name = self._next_size = None
+        said, self._said = self._said, _Said()
+        name = said.name or entry.name
+        size_bytes = entry.size if said.size_bytes is None else said.size_bytes
         if entry.type == tarfile.DIRTYPE:
             return
         if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
             raise ArchiveRefused(f"{name!r} is no regular file")
-        yield from self._begin(name, entry.size if size is None else size)
-
-    def _parsed(self, block: bytes) -> tarfile.TarInfo:
-        if not self._started:
-            for magic, name in _COMPRESSIONS.items():
-                if block.startswith(magic):
-                    raise ArchiveRefused(f"it is compressed with {name}; unpack that first")
-        try:
-            entry = tarfile.TarInfo.frombuf(block, "utf-8", "replace")
-        except tarfile.HeaderError as error:
-            what = "it is no tar archive" if not self._started else "a header is damaged"
-            raise ArchiveRefused(what) from error
-        if entry.size < 0:
-            raise ArchiveRefused(f"{entry.name!r} has a negative size")
-        return entry
-
-    def _begin_extension(self, entry: tarfile.TarInfo) -> None:
-        if entry.size > LARGEST_EXTENSION_BYTES:
-            raise ArchiveRefused(f"a header of {entry.size} bytes is larger than any that is needed")
-        self._extension = entry.type
-        self._collected.clear()
-        self._body_bytes, self._padding_bytes, self._in_file = entry.size, 0, True
-        if not entry.size:
-            raise ArchiveRefused("a header is empty")
-
-    def _begin(self, name: str, size_bytes: int) -> Iterator[Event]:
         yield Begin(name, size_bytes)
-        self._body_bytes, self._in_file = size_bytes, True
-        self._size_bytes = size_bytes
-        if not size_bytes:
-            yield from self._end()
-
-    def _body(self) -> Iterator[Event]:
-        piece = self._taken(min(self._body_bytes, len(self._buffer)))
-        self._body_bytes -= len(piece)
-        if self._extension:
-            self._collected += piece
-        elif piece:
-            yield Piece(piece)
-        if not self._body_bytes:
-            yield from self._end()
-
-    def _end(self) -> Iterator[Event]:
-        self._in_file = False
-        if not self._extension:
-            self._padding_bytes = -self._size_bytes % BLOCK_BYTES
-            yield End()
-            return
-        self._padding_bytes = -len(self._collected) % BLOCK_BYTES
-        self._read_extension(self._extension, bytes(self._collected))
-        self._extension = b""
+        yield from self._go_on(size_bytes, size_bytes)
 
     def _read_extension(self, kind: bytes, content: bytes) -> None:
         if kind == _LONG_NAME:
-            self._next_name = content.rstrip(b"\0").decode("utf-8", "replace")
+            self._said.name = content.rstrip(b"\0").decode("utf-8", "replace")
         elif kind == _PAX:
             for key, value in _pax_records(content):
                 if key == "path":
-                    self._next_name = value
+                    self._said.name = value
                 elif key == "size":
-                    self._next_size = _pax_size(value)
+                    self._said.size_bytes = _pax_size(value)
                 elif key.startswith("GNU.sparse"):
                     raise ArchiveRefused("it holds sparse files")
+
+
+def _behind(size_bytes: int) -> _AtHeader:
+    return _AtHeader(-size_bytes % BLOCK_BYTES)
+
+
+def _parsed(block: bytes, *, is_first: bool) -> tarfile.TarInfo:
+    if is_first:
+        for magic, name in _COMPRESSIONS.items():
+            if block.startswith(magic):
+                raise ArchiveRefused(f"it is compressed with {name}; unpack that first")
+    try:
+        entry = tarfile.TarInfo.frombuf(block, "utf-8", "replace")
+    except tarfile.HeaderError as error:
+        raise ArchiveRefused("it is no tar archive" if is_first else "a header is damaged") from error
+    if entry.size < 0:
+        raise ArchiveRefused(f"{entry.name!r} has a negative size")
+    return entry
+
+
+def _extension(entry: tarfile.TarInfo) -> _InExtension:
+    """What comes behind the header of an extension."""
+    if entry.size > LARGEST_EXTENSION_BYTES:
+        raise ArchiveRefused(f"a header of {entry.size} bytes is larger than any that is needed")
+    if not entry.size:
+        raise ArchiveRefused("a header is empty")
+    return _InExtension(entry.type, entry.size)
 
 
 def _pax_records(content: bytes) -> Iterator[tuple[str, str]]:

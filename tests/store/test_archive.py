@@ -200,6 +200,18 @@ def test_more_models_than_memory_is_good_for_are_refused(empty: ModelStore) -> N
     taking.close()
 
 
+def test_the_names_of_models_count_too(empty: ModelStore) -> None:
+    taking = Import(empty)
+    content = bytes(LARGEST_MANIFEST_BYTES)
+    for number in range(MOST_MANIFESTS_BYTES // LARGEST_MANIFEST_BYTES - 1):
+        taking.feed(tar.header(f"manifests/a/b/large/{number}", len(content), modified_s=0) + content)
+    for number in range(LARGEST_MANIFEST_BYTES // 512):
+        taking.feed(tar.header(f"manifests/a/b/empty/{number}", 0, modified_s=0))
+    with pytest.raises(tar.ArchiveRefused, match="too many models"):
+        taking.feed(tar.header("manifests/a/b/empty/more", 0, modified_s=0))
+    taking.close()
+
+
 def test_the_same_model_twice_is_refused(empty: ModelStore) -> None:
     one = tar.header(MANIFEST_PATH, 0, modified_s=0)
     with pytest.raises(tar.ArchiveRefused, match="holds m:latest twice"):
