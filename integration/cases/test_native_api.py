@@ -29,7 +29,7 @@ def test_names_that_nobody_knows_are_warned_of(
         here.server, path, {"model": here.model("templated", template=PLAIN), "stream": stream, **members}
     )
     assert answer.status == 200
-    assert [name in warning for warning in answer.last["warnings"]] == [True]
+    assert [name in warning for warning in answer.last["warnings"]].count(True) == 1
     assert name.strip('"') in here.log()
 
 
@@ -38,6 +38,31 @@ def test_a_misspelt_key_names_the_one_that_was_meant(here: Place) -> None:
     model = here.model("templated", template=PLAIN)
     answer = post(here.server, "/api/chat", {"model": model, "message": [MESSAGE]})
     assert answer.last["warnings"] == ['unknown key "message" ignored, did you mean "messages"?']
+
+
+@pytest.mark.parametrize("kind", ["native", "rendered"])
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (None, ["messages[1] has no role", "messages[1] has no content"]),
+        ({"role": "user"}, ["messages[1] has no content"]),
+        ({"role": "asistant", "content": "x"}, ['messages[1].role "asistant" counts only where']),
+        ({"role": "king", "content": "x"}, ['messages[1].role "king" counts only where']),
+        ({"role": "USER", "content": ""}, []),
+        ({"role": "tool", "content": ""}, []),
+        ({"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}, []),
+    ],
+)
+def test_a_message_that_may_not_count_is_answered_and_told(
+    here: Place, kind: str, message: Json | None, told: list[str]
+) -> None:
+    model = here.native("native") if kind == "native" else here.model("templated", template=PLAIN)
+    body = {"model": model, "messages": [MESSAGE, message], "stream": False}
+    answer = post(here.server, "/api/chat", body)
+    assert answer.status == 200
+    found = answer.last.get("warnings", [])
+    assert len(found) == len(told)
+    assert all(text.startswith(start) for text, start in zip(found, told, strict=True))
 
 
 @pytest.mark.parametrize("members", [{}, {"messages": [MESSAGE], "prompt": "hi"}], ids=["load", "answer"])

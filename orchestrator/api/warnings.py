@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from orchestrator.domain.options import OPTION_NAMES
 
 logger = logging.getLogger(__name__)
+
+_ROLES = ("system", "user", "assistant", "tool", "developer")
 
 
 def request_warnings(
@@ -21,6 +23,19 @@ def request_warnings(
     """
     strange = (name for name, value in options.items() if value is not None and name not in OPTION_NAMES)
     return (*_ignored("key", unknown, known), *_ignored("option", strange, OPTION_NAMES))
+
+
+def unusual_roles(roles: Iterable[str]) -> Iterator[str]:
+    """One text for each message whose role a template may not know."""
+    for index, role in enumerate(roles):
+        if role in _ROLES:
+            continue
+        if not role:
+            yield f"messages[{index}] has no role: the model's template may leave it out"
+            continue
+        close = get_close_matches(role, _ROLES, n=1)
+        usual = f'did you mean "{close[0]}"?' if close else f"usual are {', '.join(_ROLES)}"
+        yield f'messages[{index}].role "{role}" counts only where the model\'s template knows it; {usual}'
 
 
 def logged(passed_over: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from orchestrator.wire.fields import Int
+from orchestrator.wire.fields import Int, TextElement
 from orchestrator.wire.model import Nullable, OmitEmpty, OmitNone, Wire
 
 
@@ -100,7 +100,7 @@ class MessagesRequest(Conversation):
     temperature: float | None = None
     top_p: float | None = None
     top_k: Int | None = None
-    stop_sequences: list[str] = []
+    stop_sequences: list[TextElement] = []
     output_format: Any = None
     """The older place of ``output_config.format``."""
     thread: Any = None

@@ -38,6 +38,8 @@ def complaint(error: ValidationError, *, whole: str = "body") -> str:
 
 def _own_words(message: str) -> str:
     """What a check of ours says, or what is no JSON, without what pydantic puts before it."""
+    if message == "Field required":
+        return "it is missing"
     text = message.removeprefix("Value error, ").replace("Input should be", "expected a value", 1)
     return text.replace("Invalid JSON: ", "no JSON: ", 1)
 

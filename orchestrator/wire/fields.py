@@ -18,7 +18,12 @@ from orchestrator.domain.tools import Tool, parse_tools, tool_json
 
 
 def _read_base64(value: Any) -> Any:
-    """Bytes of padded base64, line ends in it skipped; a data URL stands for what it holds (case B147)."""
+    """Bytes of padded base64, line ends in it skipped; a data URL stands for what it holds (case B147).
+
+    A null is no bytes, as every element of a list that is null is empty.
+    """
+    if value is None:
+        return b""
     if not isinstance(value, str):
         return value
     text = value.partition(",")[2] if value.startswith("data:") else value
@@ -63,6 +68,9 @@ def _tools_json(value: tuple[Tool, ...]) -> list[dict[str, Any]]:
 
 
 Int = Annotated[int, Field(ge=-MAX_NS - 1, le=MAX_NS)]
+TextElement = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+IntElement = Annotated[Int, BeforeValidator(lambda value: 0 if value is None else value)]
+"""An element of a list: a null is the empty value of its kind, as in Go."""
 Base64 = Annotated[bytes, BeforeValidator(_read_base64), PlainSerializer(_write_base64)]
 Single = Annotated[float, AfterValidator(_within_single_precision), PlainSerializer(shortest_single)]
 ThinkField = Annotated[Think | None, PlainValidator(Think.parse), PlainSerializer(_think_json)]

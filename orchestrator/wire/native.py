@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from orchestrator.wire.fields import Base64, Int, KeepAliveField, Single, ThinkField, ToolsField
+from orchestrator.wire.fields import Base64, Int, IntElement, KeepAliveField, Single, ThinkField, ToolsField
 from orchestrator.wire.model import Nullable, OmitEmpty, OmitNone, OmitUnset, Wire
 
 ZERO_TIME = "0001-01-01T00:00:00Z"
@@ -51,7 +51,7 @@ class GenerateRequest(Wire):
     suffix: str = ""
     system: str = ""
     template: str = ""
-    context: OmitEmpty[list[Int] | None] = None
+    context: OmitEmpty[list[IntElement] | None] = None
     stream: OmitNone[bool | None] = None
     raw: OmitEmpty[bool] = False
     format: OmitUnset[Any] = None

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from orchestrator.wire.fields import Int
+from orchestrator.wire.fields import Int, TextElement
 from orchestrator.wire.model import Wire
 from orchestrator.wire.openai import Labels, Reasoning, Request
 
@@ -64,7 +64,7 @@ class ResponsesRequest(Request, Labels):
     stream_options: Any = None
     truncation: str = ""
     background: bool = False
-    include: list[str] = []
+    include: list[TextElement] = []
     top_logprobs: Int = 0
     previous_response_id: str | None = None
     store: bool | None = None

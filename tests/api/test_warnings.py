@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.api.warnings import request_warnings
+from orchestrator.api.warnings import request_warnings, unusual_roles
 
 KEYS = frozenset({"model", "messages", "content"})
 
@@ -19,3 +19,14 @@ def test_unknown_keys_and_options_are_named_with_what_may_have_been_meant() -> N
         'unknown key "zzz" ignored',
         'unknown option "num_ctxt" ignored, did you mean "num_ctx"?',
     )
+
+
+def test_a_role_that_a_template_may_not_know_is_told_with_what_may_have_been_meant() -> None:
+    assert list(unusual_roles(["system", "user", "assistant", "tool", "developer"])) == []
+    assert list(unusual_roles(["user", "", "asistant", "king"])) == [
+        "messages[1] has no role: the model's template may leave it out",
+        'messages[2].role "asistant" counts only where the model\'s template knows it; '
+        'did you mean "assistant"?',
+        'messages[3].role "king" counts only where the model\'s template knows it; '
+        "usual are system, user, assistant, tool, developer",
+    ]

@@ -32,7 +32,7 @@ def test_content_is_a_list_of_blocks_however_it_is_written(
 @pytest.mark.parametrize(
     ("message", "complaint"),
     [
-        ({"role": "user"}, "content: Field required"),
+        ({"role": "user"}, "content: it is missing"),
         ({"role": "user", "content": 5}, "content: expected a string or a list of blocks"),
         ({"role": "user", "content": ["a"]}, r"content\[0\]: expected an object, got a string"),
         ({"role": 5, "content": "a"}, "role: expected a string, got the number 5"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestrator.api.anthropic.convert import EFFORTS
+from orchestrator.api.warnings import unusual_roles
 from orchestrator.domain.remarks import no_effect
 from orchestrator.wire import anthropic as wire
 
@@ -15,6 +16,10 @@ _THINKING = ("enabled", "disabled", "adaptive")
 def in_message(body: wire.MessagesRequest) -> Iterator[str]:
     """One text for each value that changes nothing."""
     yield from _in_system(body.system)
+    yield from unusual_roles(message.role for message in body.messages)
+    for index, message in enumerate(body.messages):
+        if not message.content:
+            yield no_effect(f"messages[{index}]", "it has no content")
     if body.thinking is not None and body.thinking.type not in _THINKING:
         yield no_effect("thinking", f"its type is none of {', '.join(_THINKING)}")
     effort = body.output_config.effort if body.output_config else ""

@@ -12,6 +12,7 @@ from orchestrator.api.bodies import read_noting
 from orchestrator.api.disclosures import truncation_headers
 from orchestrator.api.errors import NATIVE, native_line
 from orchestrator.api.native.convert import to_chat, to_generate, wants_stream
+from orchestrator.api.native.passed_over import in_chat
 from orchestrator.api.native.records import (
     ChatShape,
     GenerateShape,
@@ -24,7 +25,7 @@ from orchestrator.api.replies import JSON, NDJSON, PLAIN_JSON
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
 from orchestrator.api.streams import gathered, stream_records
-from orchestrator.api.warnings import request_warnings
+from orchestrator.api.warnings import logged, request_warnings
 from orchestrator.domain.formats import InvalidFormat
 from orchestrator.errors import EngineRefused, OrchestratorError, RunnerFailed
 from orchestrator.inference.chat import chat
@@ -49,7 +50,8 @@ def routes(state: AppState) -> Iterable[Route]:
 
     async def post_chat(request: web.Request) -> web.StreamResponse:
         body, unknown = await read_noting(request, wire.ChatRequest)
-        return await _answered(request, chat(state.inference, to_chat(body)), _asked(CHAT, body, unknown))
+        asked = _asked(CHAT, body, unknown, logged(in_chat(body)))
+        return await _answered(request, chat(state.inference, to_chat(body)), asked)
 
     async def post_generate(request: web.Request) -> web.StreamResponse:
         body, unknown = await read_noting(request, wire.GenerateRequest)
@@ -70,12 +72,17 @@ class _Asked:
     warnings: tuple[str, ...]
 
 
-def _asked(shape: Shape, body: wire.ChatRequest | wire.GenerateRequest, unknown: Sequence[str]) -> _Asked:
+def _asked(
+    shape: Shape,
+    body: wire.ChatRequest | wire.GenerateRequest,
+    unknown: Sequence[str],
+    passed_over: Sequence[str] = (),
+) -> _Asked:
     return _Asked(
         body.model,
         shape,
         wants_stream(body.stream) and not body.debug_render_only,
-        request_warnings(unknown, body.options or {}, _KEYS),
+        (*request_warnings(unknown, body.options or {}, _KEYS), *passed_over),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from orchestrator.api.warnings import unusual_roles
 from orchestrator.domain.remarks import no_effect
 from orchestrator.domain.tools import Tool
 from orchestrator.wire import openai as wire
@@ -31,6 +32,7 @@ def in_chat(body: wire.ChatCompletionRequest) -> Iterator[str]:
     if body.web_search_options is not None:
         yield no_effect("web_search_options", "nothing is searched here")
     yield from _in_tools(body.tools)
+    yield from unusual_roles(message.role for message in body.messages or ())
     for index, message in enumerate(body.messages or ()):
         for name in ("audio", "function_call"):
             if getattr(message, name) is not None:
