@@ -216,6 +216,19 @@ class Config:
         _default_run_dir,
         "Directory for the sockets of engines; $XDG_RUNTIME_DIR/orch if unset",
     )
+    api_keys: tuple[str, ...] = setting(
+        "ORCH_API_KEYS",
+        env.KEYS,
+        (),
+        "Keys that clients must show, each alone or after the name of its owner and a blank; unset is none",
+        secret=True,
+    )
+    api_keys_file: Path | None = setting(
+        "ORCH_API_KEYS_FILE",
+        env.OPTIONAL_PATH,
+        None,
+        "File with more such keys, one in each line; it is read again when it changes",
+    )
     engine_turn: timedelta | None = setting(
         "ORCH_ENGINE_TURN",
         env.TURN,
@@ -268,6 +281,14 @@ class Config:
     )
     log_format: LogFormat = setting(
         "ORCH_LOG_FORMAT", env.LOG_FORMAT, "text", "Form of the log: text or json", shown="text"
+    )
+    api_key: str = setting(
+        "OLLAMA_API_KEY",
+        env.TOKEN,
+        "",
+        "Key that the command line shows to the server",
+        secret=True,
+        command="",
     )
     editor: str = setting("OLLAMA_EDITOR", env.TEXT, "", "Editor for a prompt", command="run")
     nohistory: bool = setting(
@@ -451,4 +472,6 @@ def _for_log(variable: Variable, text: str) -> str:
     """``text``, with what is secret in it hidden: all of a token, of a URL the part before ``@``."""
     if not variable.secret:
         return text
-    return "***" if variable.kind is env.TOKEN else re.sub(r"^((?:\w+://)?)[^/]*@", r"\1***@", text)
+    if variable.kind in (env.TOKEN, env.KEYS):
+        return "***"
+    return re.sub(r"^((?:\w+://)?)[^/]*@", r"\1***@", text)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from orchestrator import OLLAMA_VERSION, __version__
+from orchestrator.api.access import Access
 from orchestrator.api.anthropic.routes import anthropic_routes
 from orchestrator.api.app import make_server
 from orchestrator.api.native.routes import native_routes
@@ -77,7 +78,9 @@ def serve(config: Config) -> int:
     """Serve until a signal says to stop. Returns the exit status; why it is not 0 stands on stderr."""
     set_up_logging(config.log_level, config.log_format)
     try:
-        Origins.parse(config.origins)  # what nobody can ever match is told before anything is started
+        # what lets nobody in is told before anything is started
+        Origins.parse(config.origins)
+        _access(config)
         with _listening(config) as listening:
             config.log()
             _loop_runner().run(_until_told_to_stop(config, listening))
@@ -179,10 +182,18 @@ async def _state(
         check_hosts=_is_loopback(config.host),
         max_body_bytes=config.max_body,
         cloud_source=cloud_source,
+        access=_access(config),
         request_log=RequestLog.create(config.client_url) if config.debug_log_requests else None,
         sse_ping_s=config.sse_ping.total_seconds() if config.sse_ping else 0.0,
         quantizer=quantizer,
     )
+
+
+def _access(config: Config) -> Access | None:
+    """Who is let in, where keys are wanted. Raises ``UnusableApiKeys``."""
+    if not config.api_keys and config.api_keys_file is None:
+        return None
+    return Access(config.api_keys, config.api_keys_file)
 
 
 def _transfers(config: Config, models: ModelStore) -> Transfers:

@@ -133,6 +133,7 @@ ADDRESS = Kind("address", "[scheme://]host[:port], the port from 0 to 65535", _a
 TEXT = Kind("text", "any text", str)
 TOKEN = Kind("text", "a token", str)
 LIST = Kind("comma-separated list", "words with commas between", _words)
+KEYS = Kind("comma-separated list", "keys with commas between", _words)
 PATH = Kind("path", "a path", Path)
 OPTIONAL_PATH: Kind[Path | None] = Kind("path", "a path", Path)
 CACHE_TYPE: Kind[str] = Kind("word", ", ".join(CACHE_TYPES), _one_of(*CACHE_TYPES))

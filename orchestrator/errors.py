@@ -5,6 +5,7 @@
     OrchestratorError                 root; str() is written for a person
     ├── BadRequest                    the client asked for something that cannot be (400)
     ├── NotFound                      a model or blob that is not there (404)
+    ├── Unauthorized                  who asks has shown no API key, or none of ours (401)
     ├── Forbidden                     refused by policy (403)
     ├── QueueFull                     too many requests wait already (503)
     ├── RequestCanceled               the client went away while it sent its request (499)
@@ -37,6 +38,10 @@ class BadRequest(OrchestratorError):
 
 class NotFound(OrchestratorError):
     """A model or blob that is not there."""
+
+
+class Unauthorized(OrchestratorError):
+    """Whoever asks has not shown an API key that opens the server."""
 
 
 class Forbidden(OrchestratorError):

@@ -146,6 +146,8 @@ def test_the_log_tells_what_was_set_but_no_password() -> None:
         "OLLAMA_MODELS": " '/m' ",
         "HTTPS_PROXY": "http://owl:secret@proxy:8080",
         "http_proxy": "owl:secret@proxy",
+        "ORCH_API_KEYS": "owl secret, elk secret2",
+        "OLLAMA_API_KEY": "secret",
         "HOME": "/h",
         "PATH": "/bin",
     }
@@ -153,6 +155,8 @@ def test_the_log_tells_what_was_set_but_no_password() -> None:
         "OLLAMA_MODELS": "/m",
         "HTTPS_PROXY": "http://***@proxy:8080",
         "HTTP_PROXY": "***@proxy",
+        "ORCH_API_KEYS": "***",
+        "OLLAMA_API_KEY": "***",
     }
 
 

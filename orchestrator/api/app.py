@@ -1,8 +1,9 @@
-"""Everything between a connection and a handler: clean paths, origins, hosts, routing, errors, log, metrics.
+"""Everything between a connection and a handler: clean paths, origins, hosts, API keys, routing, errors, log,
+metrics.
 
 One coroutine does it all instead of a tower of middlewares, for most requests last a fraction of a
 millisecond. The order is Ollama's (``api-native`` §2): malformed and unclean paths, a slash too many, origin,
-host, then the route.
+host, then the route; who asks is looked at before the last.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from orchestrator.api import metrics
-from orchestrator.api.errors import NATIVE, log_hint
+from orchestrator.api.access import CHALLENGE
+from orchestrator.api.errors import NATIVE, Dialect, log_hint
 from orchestrator.api.hosts import HostKind, host_kind
 from orchestrator.api.origins import is_same_origin
 from orchestrator.api.replies import empty_reply, json_reply, text_reply
@@ -33,7 +35,7 @@ from orchestrator.api.requestlog import LOGGED_PATHS
 from orchestrator.api.routing import PARAMETER, Route, Router, Target, cleaned, target_of
 from orchestrator.api.state import AppState
 from orchestrator.api.unreadable import library_logger
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import OrchestratorError, Unauthorized
 from orchestrator.logs import request_id
 
 logger = logging.getLogger(__name__)
@@ -54,6 +56,7 @@ _UNROUTED = "other"
 _PROBES = frozenset({"/", "/api/version", "/metrics"})
 """Asked over and over by those who only watch; such requests are logged at DEBUG."""
 _CORS = web.RequestKey("cors", Mapping[str, str])
+_USER = web.RequestKey("user", str)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PATH_SAFE = "/:@!$&'()*+,;=-._~"
@@ -147,8 +150,8 @@ class _Front:
         return None
 
     async def _admitted(self, request: web.Request, path: str, target: Target | None) -> web.StreamResponse:
-        """The reply after origin and host have been looked at."""
-        refused = self._origin_reply(request) or self._host_reply(request)
+        """The reply after origin, host and key have been looked at."""
+        refused = self._origin_reply(request) or self._host_reply(request) or self._key_reply(request, path)
         if refused is not None:
             return refused
         if target is None:
@@ -202,6 +205,17 @@ class _Front:
             case _:
                 return None
 
+    def _key_reply(self, request: web.Request, path: str) -> web.Response | None:
+        """The refusal of somebody without an API key, where one is wanted; anybody may see that we are up."""
+        access = self._state.access
+        if access is None or path == "/":
+            return None
+        try:
+            request[_USER] = access.user(request.headers)
+        except Unauthorized as error:
+            return _dialect_of(path).refusal(error, headers={"WWW-Authenticate": CHALLENGE})
+        return None
+
     async def _keep(self, request: web.Request, path: str) -> None:
         """Write the request to the files of ``OLLAMA_DEBUG_LOG_REQUESTS``."""
         log = self._state.request_log
@@ -223,7 +237,22 @@ class _Front:
         level = logging.DEBUG if path in _PROBES else logging.INFO
         if logger.isEnabledFor(level):
             facts = {"status": status, "ms": round(seconds * 1e3, 3), "client": request.remote}
+            if user := request.get(_USER):
+                facts["user"] = user
             logger.log(level, "request", extra={"method": request.method, "path": path, **facts})
+
+
+def _dialect_of(path: str) -> Dialect:
+    """The dialect in which a client reads errors, whether its path is routed or not."""
+    if path.startswith("/v1/messages"):
+        from orchestrator.api.anthropic.errors import ANTHROPIC
+
+        return ANTHROPIC
+    if path.startswith("/v1/"):
+        from orchestrator.api.openai.errors import OPENAI
+
+        return OPENAI
+    return NATIVE
 
 
 def _host_of(request: web.Request) -> str:

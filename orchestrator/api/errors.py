@@ -23,6 +23,7 @@ from orchestrator.errors import (
     QueueFull,
     RequestCanceled,
     ShuttingDown,
+    Unauthorized,
 )
 from orchestrator.inference.search import SearchFailed
 from orchestrator.wire.json import dumps
@@ -35,6 +36,7 @@ ERROR_TYPE = web.RequestKey("error type", str)
 STATUSES: tuple[tuple[type[OrchestratorError], int], ...] = (
     (BadRequest, 400),
     (NotFound, 404),
+    (Unauthorized, 401),
     (Forbidden, 403),
     (QueueFull, 503),
     (RequestCanceled, 499),

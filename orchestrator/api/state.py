@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from orchestrator.api.access import Access
 from orchestrator.api.origins import Origins
 from orchestrator.api.requestlog import RequestLog
 from orchestrator.metrics import Metrics
@@ -36,6 +37,8 @@ class AppState:
     """Limit of request bodies, uploads of blobs excepted; 0 is none."""
     cloud_source: str = "none"
     """Who disabled the cloud: ``none``, ``env``, ``config`` or ``both``."""
+    access: Access | None = None
+    """Who is let in; ``None`` is everybody."""
     request_log: RequestLog | None = None
     sse_ping_s: float = 0.0
     """The longest silence in an event stream before a sign of life; 0 is any."""

@@ -34,7 +34,13 @@ def client() -> NativeClient:
             print(f"Warning: {problem}", file=sys.stderr)
     is_signed = config.auth or config.host.host == _SIGNED_HOST
     identity = Identity(config.home / ".ollama") if is_signed else None
-    return NativeClient(config.client_url, identity, proxy=_proxy(config), trusting=_trusting(config))
+    return NativeClient(
+        config.client_url,
+        identity,
+        api_key=config.api_key,
+        proxy=_proxy(config),
+        trusting=_trusting(config),
+    )
 
 
 def _trusting(config: Config) -> ssl.SSLContext:

@@ -43,8 +43,8 @@ _TAR = "application/x-tar"
 class NativeClient:
     """One server, by its base URL. A context manager: leaving it closes the connections.
 
-    With an ``identity`` every request is signed by it. ``proxy`` is the URL of one that stands before the
-    server, ``trusting`` is what checks the server's certificate.
+    With an ``identity`` every request is signed by it, with an ``api_key`` each shows that. ``proxy`` is the
+    URL of one that stands before the server, ``trusting`` is what checks the server's certificate.
     Every call raises ``ServerUnreachable`` when no answer comes and ``ApiError`` when the answer is an error.
     Streams are generators; closing one (or leaving its loop) hangs up, which cancels the work at the server.
     """
@@ -54,6 +54,7 @@ class NativeClient:
         base_url: str,
         identity: Identity | None = None,
         *,
+        api_key: str = "",
         proxy: str | None = None,
         trusting: ssl.SSLContext | None = None,
     ) -> None:
@@ -63,7 +64,7 @@ class NativeClient:
             auth=SignedRequests(identity, below=urlsplit(base_url).path) if identity else None,
             timeout=None,  # loading a large model may take minutes before the first byte
             transport=_transport(proxy, trusting),
-            headers={"User-Agent": _user_agent()},
+            headers={b"User-Agent": _user_agent().encode(), **_shown(api_key, signed=identity is not None)},
         )
 
     def __enter__(self) -> Self:
@@ -306,6 +307,14 @@ def _encoded(body: Mapping[str, Any] | None) -> bytes | None:
 
 def _headers(accept: str, *, content: str = _PLAIN) -> dict[str, str]:
     return {"Content-Type": content, "Accept": accept}
+
+
+def _shown(api_key: str, *, signed: bool) -> dict[bytes, bytes]:
+    """The header that shows a key; a signature takes the place where most look for one."""
+    if not api_key:
+        return {}
+    key = api_key.encode()
+    return {b"X-Api-Key": key} if signed else {b"Authorization": b"Bearer " + key}
 
 
 def _user_agent() -> str:

@@ -64,3 +64,17 @@ def test_a_host_that_cannot_be_is_told(orch: Orch, monkeypatch: pytest.MonkeyPat
     printed = orch("list")
     assert (printed.status, printed.out) == (1, "")
     assert printed.err.startswith("Error: ")
+
+
+def test_a_key_of_the_environment_is_shown(
+    orch: Orch, server: NativeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.says("GET /api/tags", {"models": []})
+    assert orch("list").status == 0
+    monkeypatch.setenv("OLLAMA_API_KEY", "secret")
+    assert orch("list").status == 0
+    assert [request.headers.get("Authorization") for request in server.requests] == [
+        None,
+        None,
+        *["Bearer secret"] * 2,
+    ]

@@ -248,6 +248,18 @@ def test_a_signed_request_proves_method_path_and_time(
     public.verify(base64.b64decode(signature), f"POST,/api/show?ts={now}".encode())
 
 
+def test_a_key_is_shown_where_the_server_looks_for_one(server: NativeServer, tmp_path: Path) -> None:
+    ensure_key(tmp_path)
+    for identity in (None, Identity(tmp_path)):
+        with NativeClient(server.url, identity, api_key="sécret") as native, pytest.raises(ApiError):
+            native.show("m")
+    alone, signed = (request.headers for request in server.requests)
+    assert alone["Authorization"].encode("latin-1") == "Bearer sécret".encode()
+    assert "x-api-key" not in {name.lower() for name in alone}
+    assert signed["X-Api-Key"].encode("latin-1") == "sécret".encode()
+    assert not signed["Authorization"].startswith("Bearer")
+
+
 def test_members_that_are_null_are_absent(native: NativeClient, server: NativeServer) -> None:
     server.says("POST /api/show", {"license": None, "system": None, "template": "x"})
     assert native.show("m") == {"template": "x"}
