@@ -21,6 +21,7 @@ CASES = [
     (InvalidName("a@b", "model", "a@b"), 400),
     (errors.NotFound("x"), 404),
     (ModelNotFound(ModelName.parse("owlet")), 404),
+    (errors.Unauthorized("x"), 401),
     (errors.Forbidden("x"), 403),
     (errors.QueueFull(), 503),
     (errors.RequestCanceled(), 499),
