@@ -39,7 +39,8 @@ async def rendered_chat(turn: Turn, request: ChatRequest, messages: Sequence[Mes
         return RenderedPrompt(prompt.text, len(prompt.media))
     parser = parser or parser_by_tags(turn, prompt.text, tools)
     call, overflow = await completion_call(turn, prompt, overflow, parser)
-    call = replace(call, preserved_tokens=(*call.preserved_tokens, *unread_call_tokens(turn.path, tools)))
+    if unread := unread_call_tokens(turn.path, tools):
+        call = replace(call, preserved_tokens=(*call.preserved_tokens, *unread))
     forced = forced_calls(turn.path, request, tools)
     if forced is not None:
         call = replace(call, format=None, grammar=forced.grammar)

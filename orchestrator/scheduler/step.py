@@ -34,7 +34,6 @@ class Step:
     """The moves that a decision is made of. Each changes the copy and notes what has to be done for it."""
 
     def __init__(self, world: World, now: int) -> None:
-        self._before = world
         self.now = now
         self.settings = world.settings
         self.queue = list(world.queue)
@@ -53,8 +52,8 @@ class Step:
 
     def finish(self) -> tuple[World, tuple[Effect, ...]]:
         """The next world and the effects wanted."""
-        world = replace(
-            self._before,
+        world = World(
+            settings=self.settings,
             queue=tuple(self.queue),
             runners=self.runners,
             failures=self.failures,
