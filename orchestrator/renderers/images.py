@@ -6,10 +6,9 @@ against the list of media. Source: ``prompts`` §3.2.
 
 from __future__ import annotations
 
+from orchestrator.domain.image_tags import image_tags
 from orchestrator.domain.requests import Message
 from orchestrator.domain.white_space import WHITE_SPACE
-
-_PLACE = "[img]"
 
 
 class ImageTags:
@@ -21,19 +20,12 @@ class ImageTags:
     def tagged(self, message: Message) -> str:
         """The content of a message with a tag for each of its images.
 
-        A tag takes the place of the next literal ``[img]``; those left over stand in front. A text that has
-        tags already is left as it is.
+        A text that has tags already is left as it is.
         """
         first, content = self._next, message.content
         self._next += len(message.images)
         if not message.images or "[img-" in content:
             return content
-        prefix = ""
-        for number in range(first, self._next):
-            tag = f"[img-{number}]"
-            if _PLACE in content:
-                content = content.replace(_PLACE, tag, 1)
-            else:
-                prefix += tag
-        gap = " " if prefix and content and content[0] not in WHITE_SPACE else ""
-        return prefix + gap + content
+        front, content = image_tags(content, range(first, self._next))
+        gap = " " if front and content and content[0] not in WHITE_SPACE else ""
+        return front + gap + content

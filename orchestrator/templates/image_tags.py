@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from orchestrator.domain.image_tags import image_tags
 from orchestrator.domain.requests import Message
 from orchestrator.errors import BadRequest
-
-_PLACE = "[img]"
 
 
 class TooManyImages(BadRequest):
@@ -28,20 +27,12 @@ def check_image_counts(messages: Iterable[Message], families: Sequence[str]) -> 
 
 
 def tag_images(messages: Iterable[Message]) -> list[Message]:
-    """The messages with a tag for each of their images, numbered from 0 in order.
-
-    A tag takes the place of the next literal ``[img]``; those left over stand in front of the text.
-    """
+    """The messages with a tag for each of their images, numbered from 0 in order."""
     tagged: list[Message] = []
     number = 0
     for message in messages:
-        content, prefix = message.content, ""
-        for _ in message.images:
-            tag = f"[img-{number}]"
-            number += 1
-            if _PLACE in content:
-                content = content.replace(_PLACE, tag, 1)
-            else:
-                prefix += tag
-        tagged.append(replace(message, content=prefix + content) if message.images else message)
+        after = number + len(message.images)
+        front, content = image_tags(message.content, range(number, after))
+        tagged.append(replace(message, content=front + content) if message.images else message)
+        number = after
     return tagged
