@@ -174,8 +174,7 @@ def _tagged(tag: str) -> CallStyle:
             quotes_name=True,
             answers=(tag,) if tag != "[" else (),
         )
-    element = _ELEMENT.fullmatch(tag)
-    closing = f"\n</{element[1]}>" if element else f"\n{_FENCE}" if tag.count(_FENCE) % 2 else ""
+    closing = _closing(tag)
     return CallStyle(
         before=f"{tag}\n{before}" if closing else f"{tag}{before}",
         middle=middle,
@@ -184,6 +183,13 @@ def _tagged(tag: str) -> CallStyle:
         quotes_name=True,
         answers=(tag,),
     )
+
+
+def _closing(tag: str) -> str:
+    """What closes an element, or a fence that ``tag`` leaves open; nothing for other tags."""
+    if element := _ELEMENT.fullmatch(tag):
+        return f"\n</{element[1]}>"
+    return f"\n{_FENCE}" if tag.count(_FENCE) % 2 else ""
 
 
 def answer_beginnings(style: CallStyle, tools: Sequence[Tool]) -> tuple[str, ...]:

@@ -44,6 +44,14 @@ def pattern_expression(pattern: str, any_character: str) -> str:
     return _Reader(pattern, any_character).whole()
 
 
+def _bounds(counts: re.Match[str]) -> tuple[int, int | None]:
+    """What ``{2}``, ``{2,}`` and ``{2,5}`` say: the least and the most, if there is one."""
+    least, comma, most = counts.groups()
+    if most:
+        return int(least), int(most)
+    return int(least), None if comma else int(least)
+
+
 class _Part(NamedTuple):
     """An expression, whether it fits the empty text, and how many characters it names."""
 
@@ -134,8 +142,7 @@ class _Reader:
             least, most = 0, 1
         elif counts := _COUNTS.match(self._pattern, self._at):
             self._at = counts.end()
-            least = int(counts[1])
-            most = int(counts[3]) if counts[3] else None if counts[2] else least
+            least, most = _bounds(counts)
         else:
             return item
         self._take("?")

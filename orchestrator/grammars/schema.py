@@ -179,7 +179,9 @@ class SchemaWriter:
         first = [self._value(places) for places in arrays.first]
         possible = first.index(None) if None in first else len(first)
         others = self._others_of_array(arrays) if possible == len(first) else None
-        most = arrays.most if others else min(possible, possible if arrays.most is None else arrays.most)
+        most = arrays.most
+        if not others:
+            most = possible if most is None else min(possible, most)
         least = arrays.least
         if least is None:
             least = len(first) if most is None else min(len(first), most)

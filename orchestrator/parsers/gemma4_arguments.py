@@ -88,8 +88,10 @@ def _with_raw_text_delimited(text: str, tool: str, tools: DeclaredTools) -> str 
         found = re.search(rf"[{{,]\s*+{re.escape(name)}\s*+:\s*+", text)
         if found is None or _NO_RAW_TEXT.match(text, found.end()):
             continue
-        following = re.compile(rf",\s*+(?:{keys})\s*+:").search(text, found.end())
-        last_brace = text.rfind("}", found.end())
-        end = following.start() if following else last_brace if last_brace >= 0 else len(text)
+        if following := re.compile(rf",\s*+(?:{keys})\s*+:").search(text, found.end()):
+            end = following.start()
+        else:
+            last_brace = text.rfind("}", found.end())
+            end = last_brace if last_brace >= 0 else len(text)
         return f"{text[: found.end()]}{DELIMITER}{text[found.end() : end]}{DELIMITER}{text[end:]}"
     return None

@@ -66,7 +66,7 @@ class GlimmerRenderer:
     places_images = True
 
     def render(self, messages: Sequence[Message], tools: Sequence[Tool], think: Think | None) -> str:
-        strength = "high" if think is None else (think.word or ("high" if think else "none"))
+        strength = _strength(think)
         out = [self.leading_bos]
         if not any(message.role == "system" for message in messages):
             out.append(_system(_default_text(), tools, strength))
@@ -94,6 +94,12 @@ class GlimmerRenderer:
         if prefill:
             return "".join(out).removesuffix("<|eot|>")
         return "".join(out) + "<|start|>assistant"
+
+
+def _strength(think: Think | None) -> str:
+    if think is None:
+        return "high"
+    return think.word or ("high" if think else "none")
 
 
 def _default_text() -> str:

@@ -87,10 +87,9 @@ class Qwen35Renderer:
     def _answer(self, message: Message, text: str, *, shown: bool) -> str:
         thoughts, content = self._thoughts(message, text, shown=shown)
         block = f"<think>\n{thoughts}\n</think>\n\n" if shown else ""
-        calls = "".join(
-            (("\n\n" if trim(content) else "") if i == 0 else "\n") + call_text(call)
-            for i, call in enumerate(message.tool_calls)
-        )
+        calls = "\n".join(map(call_text, message.tool_calls))
+        if calls and trim(content):
+            calls = f"\n\n{calls}"
         return f"<|im_start|>assistant\n{block}{content}{calls}"
 
     def _thoughts(self, message: Message, text: str, *, shown: bool) -> tuple[str, str]:

@@ -242,7 +242,9 @@ def _integer(form: Form, value: int) -> str:
     digits = _BASES[form.verb](abs(value))
     if form.precision is not None:
         digits = "" if form.precision == 0 and value == 0 else digits.rjust(form.precision, "0")
-    prefix = "0o" if form.verb == "O" else _PREFIXES.get(form.verb, "") if "#" in form.flags else ""
+    prefix = "0o" if form.verb == "O" else ""
+    if "#" in form.flags:
+        prefix = prefix or _PREFIXES.get(form.verb, "")
     padded = form if form.precision is None else form.without_zeros()
     return padded.pad(_sign(form, negative=value < 0) + prefix + digits, signed=True)
 
@@ -250,7 +252,7 @@ def _integer(form: Form, value: int) -> str:
 def _sign(form: Form, *, negative: bool) -> str:
     if negative:
         return "-"
-    return "+" if "+" in form.flags else " " if " " in form.flags else ""
+    return next((sign for sign in "+ " if sign in form.flags), "")
 
 
 def _float(form: Form, value: float) -> str:

@@ -12,7 +12,7 @@ from orchestrator.compat.vocabulary import cut_tokens, ends
 
 _EMBEDDINGS = "token_embd.weight"
 _PER_LAYER = "per_layer_token_embd.weight"
-_END_OF_TURN = 106
+_END_OF_TEXT, _END_OF_TURN = 1, 106
 _NORMAL, _BYTE = 1, 6
 
 
@@ -35,9 +35,10 @@ def _text(source: Source) -> FilePlan:
     if kinds:
         tokens = source.array("tokenizer.ggml.tokens")
         draft.set("tokenizer.ggml.token_type", "arr:i32", list(_kinds(tokens, kinds)))
-    found = list(ends(draft))
-    all_ends = [*found, *([] if _END_OF_TURN in found else [_END_OF_TURN])] if found else [1, _END_OF_TURN]
-    draft.set("tokenizer.ggml.eos_token_ids", "arr:i32", all_ends)
+    found = list(ends(draft)) or [_END_OF_TEXT]
+    if _END_OF_TURN not in found:
+        found.append(_END_OF_TURN)
+    draft.set("tokenizer.ggml.eos_token_ids", "arr:i32", found)
     return draft.plan()
 
 
