@@ -103,6 +103,8 @@ def _threads(option: str, value: float, _: Frame) -> str | None:
 
 
 def _kept(option: str, value: float, frame: Frame) -> str | None:
+    if value < -1:
+        return counts_as(option, -1, "all that fits is kept")
     return counts_as(option, frame.window - 1, "no more can be kept") if value >= frame.window else None
 
 

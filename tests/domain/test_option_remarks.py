@@ -54,6 +54,7 @@ def test_nothing_is_told_of_the_defaults_and_of_what_is_usual() -> None:
          "core"),
         ("num_thread", -1, FRAME, "has no effect: it is negative, so the engine uses one per core"),
         ("num_keep", 8192, FRAME, "counts as 8191: no more can be kept"),
+        ("num_keep", -7, FRAME, "counts as -1: all that fits is kept"),
         ("repeat_last_n", -7, FRAME, "counts as -1: that is the whole window"),
         ("repeat_last_n", 10**9, FRAME, "counts as all tokens of the request: there are no more"),
         ("num_predict", 10**9, FRAME, "counts as ten context windows: no answer is longer"),

@@ -144,7 +144,7 @@ def _sampling(options: Options, *, num_ctx: int | None) -> Body:
     last_n = options.repeat_last_n
     return {
         "n_predict": options.num_predict if num_ctx is None else budget(options, num_ctx),
-        "n_keep": options.num_keep,
+        "n_keep": max(options.num_keep, -1),
         "seed": options.seed,
         "temperature": _shortest(options.temperature),
         "top_k": options.top_k,

@@ -14,10 +14,18 @@ from functools import cache
 from orchestrator.domain.formats import JsonFormat, OutputFormat, SchemaFormat
 from orchestrator.errors import EngineRefused
 from orchestrator.grammars.errors import InvalidSchema
+from orchestrator.grammars.gbnf import MOST_REPETITIONS
 from orchestrator.grammars.losses import losses
 from orchestrator.grammars.schema import json_grammar, schema_grammar
 from orchestrator.runners.base import CompletionCall
 from orchestrator.wire.json import dumps
+
+_NO_GRAMMAR = "failed to parse grammar"
+_TOO_MUCH_REPEATED = (
+    "the schema of the format, or of a tool, asks for more repetitions than the engine can take: "
+    f"keep minItems, maxItems, minLength, maxLength and counts in patterns at {MOST_REPETITIONS} or less, "
+    "and lower where what is repeated is itself large"
+)
 
 
 def needs_grammar(format: OutputFormat | None, *, reads_schemas: bool) -> bool:
@@ -44,9 +52,22 @@ def _grammar(format: OutputFormat) -> str:
     try:
         return schema_grammar(format.schema).text
     except InvalidSchema as error:
-        message = f"Field 'json_schema': \"json_schema\": {error}"
-        document = {"error": {"code": 400, "message": message, "type": "invalid_request_error"}}
-        raise EngineRefused(dumps(document).decode(), status=400) from error
+        raise _refusal(f"Field 'json_schema': \"json_schema\": {error}") from error
+
+
+def in_clear_words(refusal: EngineRefused) -> EngineRefused:
+    """``refusal``, or one that says what of a schema the engine could not take.
+
+    Its rule is its own: 2001 repetitions are too many, 2002 at most are any number, and what each of them
+    costs counts. So nothing is foretold here.
+    """
+    return _refusal(_TOO_MUCH_REPEATED) if _NO_GRAMMAR in str(refusal) else refusal
+
+
+def _refusal(message: str) -> EngineRefused:
+    """A refusal in the form that an engine gives it."""
+    document = {"error": {"code": 400, "message": message, "type": "invalid_request_error"}}
+    return EngineRefused(dumps(document).decode(), status=400)
 
 
 @cache

@@ -16,7 +16,7 @@ from orchestrator.runners.base import ChatCall, CompletionCall, Embedding, Memor
 from orchestrator.runners.connection import Channel, EngineUnreachable
 from orchestrator.runners.lifecycle import Ready, Stopped
 from orchestrator.runners.llama import bodies, client
-from orchestrator.runners.llama.constraints import needs_grammar, with_grammar
+from orchestrator.runners.llama.constraints import in_clear_words, needs_grammar, with_grammar
 from orchestrator.runners.llama.frames import ChatDecoder, CompletionDecoder, Decoder, Wanted
 from orchestrator.runners.llama.health import Health, check_health
 from orchestrator.runners.llama.launch import Launch
@@ -252,6 +252,7 @@ class LlamaRunner:
         """The refusal, with the line of the log that explains it, if memory ran out."""
         why = client.message_in(str(error).encode())  # clients get all of the body, as from Ollama
         logger.info("engine refused a request", extra={"status": error.status, "error": why})
+        error = in_clear_words(error)
         line = self._process.log.errors.out_of_memory_line
         if not line or line in str(error):
             return error

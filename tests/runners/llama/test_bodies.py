@@ -202,6 +202,8 @@ def test_a_grammar_excludes_a_schema(spec: LoadSpec) -> None:
 
 
 def test_a_kept_beginning_is_given_up_only_when_told(spec: LoadSpec) -> None:
+    less = CompletionCall(prompt="", options=Options(num_keep=-7))
+    assert bodies.completion_body(less, spec, MARKER)["n_keep"] == -1
     call = CompletionCall(prompt="", options=Options(num_keep=0))
     assert bodies.completion_body(call, spec, MARKER)["n_keep"] == 0
     keeps_nothing = LoadSpec(files=spec.files, options=Options(num_ctx=4096, num_keep=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -194,6 +195,20 @@ async def test_the_operator_is_told_the_reason_of_a_refusal(
         await read(await load(), path)
     (record,) = [each for each in caplog.records if each.message == "engine refused a request"]
     assert vars(record)["error"].startswith(why)
+
+
+@pytest.mark.parametrize("path", [COMPLETION, CHAT])
+async def test_a_schema_that_the_engine_cannot_hold_is_told_in_clear_words(
+    scripted: ScriptedEngine, load: Load, path: str
+) -> None:
+    message = "Failed to initialize samplers: failed to parse grammar"
+    document = {"error": {"code": 400, "message": message, "type": "invalid_request_error"}}
+    scripted.script(answers={path: [{"status": 400, "json": document}]})
+    with pytest.raises(EngineRefused) as caught:
+        await read(await load(), path)
+    told = json.loads(str(caught.value))["error"]
+    assert (caught.value.status, told["code"], told["type"]) == (400, 400, "invalid_request_error")
+    assert "more repetitions than the engine can take: keep minItems" in told["message"]
 
 
 # ---- engines that break off ----
