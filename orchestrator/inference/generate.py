@@ -104,7 +104,8 @@ async def _templated(turn: Turn, request: GenerateRequest) -> tuple[Prompt, Over
     template = _own_template(request.template)
     if request.suffix:
         source = template or turn.path.template
-        return Prompt(render_insert(source, request.prompt, request.suffix), request.images), None
+        text = render_insert(source, request.prompt, request.suffix, turn.think)
+        return Prompt(text, request.images), None
     messages = generate_messages(turn.model, request)
     if template is not None:
         return await RenderedPrompter(template, (), turn.think).prompt(messages), None

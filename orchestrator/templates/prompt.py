@@ -42,7 +42,7 @@ def render_chat(
     return template.execute(data | _think_data(think))
 
 
-def render_insert(template: GoTemplate, prompt: str, suffix: str, think: Think | None = None) -> str:
+def render_insert(template: GoTemplate, prompt: str, suffix: str, think: Think | None) -> str:
     """The prompt for text between ``prompt`` and ``suffix``; both must be there.
 
     Raises ``TemplateExecutionError``.

@@ -11,27 +11,22 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.chunks import Chunk, ToolCall
-from orchestrator.domain.loads import LoadSpec
 from orchestrator.domain.names import ModelName
 from orchestrator.domain.requests import ChatRequest, Message
 from orchestrator.domain.think import Think
 from orchestrator.domain.tools import Tool, parse_tools
 from orchestrator.inference.chat import chat
-from orchestrator.inference.prepare import Defaults
 from orchestrator.inference.reply import Generation, RenderedPrompt
 from orchestrator.inference.service import Inference
 from orchestrator.parsers import registry as parsers
 from orchestrator.parsers.base import NOTHING, Parsed, ParserTraits
 from orchestrator.renderers import registry as renderers
-from orchestrator.runners.base import LoadOrder, MemoryUse
-from orchestrator.scheduler.loop import Scheduler
-from orchestrator.scheduler.settings import SchedulerSettings
 from orchestrator.store.layout import StoreLayout
 from orchestrator.store.models import ModelStore
-from orchestrator.store.wire import Layer, Manifest, MediaType, ModelConfig
+from orchestrator.store.wire import Manifest, MediaType, ModelConfig
 from tests.gguf_builder import Tensor, build_gguf
-from tests.inference.byte_runner import END, ByteRunner, gathered
-from tests.scheduler.engine import PlentyOfMemory
+from tests.inference.byte_engine import ByteEngine, inference_with, stored
+from tests.inference.byte_runner import gathered
 
 FAMILY = "invented"
 TOOLS = parse_tools([{"type": "function", "function": {"name": "add"}}])
@@ -73,46 +68,6 @@ class InventedParser:
         return Parsed(content, calls=(ToolCall(name, json.loads(arguments)),))
 
 
-class ByteProcess(ByteRunner):
-    """A process that answers from a script."""
-
-    pid = 1
-    memory = MemoryUse()
-    mmap_auto = True
-    has_ended = False
-
-    def __init__(self, order: LoadOrder, reply: Sequence[str]) -> None:
-        super().__init__([*reply, END])
-        self._spec = order.spec
-        self._gone = asyncio.Event()
-
-    @property
-    def spec(self) -> LoadSpec:
-        return self._spec
-
-    async def is_healthy(self) -> bool:
-        return True
-
-    async def exited(self) -> str:
-        await self._gone.wait()
-        return ""
-
-    async def stop(self) -> None:
-        self._gone.set()
-
-
-class ByteEngine:
-    """Starts one process with a script."""
-
-    def __init__(self, *reply: str) -> None:
-        self._reply = reply
-        self.processes: list[ByteProcess] = []
-
-    async def load(self, order: LoadOrder) -> ByteProcess:
-        self.processes.append(ByteProcess(order, self._reply))
-        return self.processes[-1]
-
-
 @pytest.fixture
 def family() -> Iterator[None]:
     """The family is known while the test runs."""
@@ -136,11 +91,6 @@ async def models(tmp_path: Path) -> ModelStore:
     return store
 
 
-def stored(store: ModelStore, kind: MediaType, content: bytes) -> Layer:
-    blob = store.blobs.put(content)
-    return Layer(media_type=kind, digest=str(blob.digest), size=blob.size_bytes)
-
-
 @pytest.fixture
 def engine() -> ByteEngine:
     return ByteEngine("Sure. ", "CALL add ", '{"a": 1, ', '"b": 2}')
@@ -148,13 +98,8 @@ def engine() -> ByteEngine:
 
 @pytest.fixture
 async def inference(family: None, models: ModelStore, engine: ByteEngine) -> AsyncIterator[Inference]:
-    scheduler = Scheduler(engine, SchedulerSettings(), PlentyOfMemory())
-    started = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(scheduler.run(started=started))
-        await started.wait()
-        yield Inference(models, scheduler, Defaults(num_ctx=4096, ctx_auto=True))
-        running.cancel()
+    async with inference_with(engine, models) as inference:
+        yield inference
 
 
 REQUEST = ChatRequest(model="stranger", options={}, messages=(Message("user", "1 + 2?"),), tools=TOOLS)
