@@ -36,4 +36,18 @@ def recorded_registry() -> Iterator[str]:
 def at_registry(record: dict[str, Any], address: str) -> dict[str, Any]:
     """A record as it would be if the registry had been at ``address``."""
     moved: dict[str, Any] = json.loads(json.dumps(record).replace(_RECORDED, address))
-    return moved
+    return moved | {"setup": list(_with_files_removed(moved))}
+
+
+def _with_files_removed(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The steps before a record. What it pulls anew has to be there to be deleted with its files.
+
+    Files of the world are files of these models, too; alone, without the records before it, a record would
+    find them.
+    """
+    request = record["request"]
+    pulled = request["json"]["model"] if request["path"] == "/api/pull" else None
+    for step in record.get("setup", ()):
+        if pulled and step.get("path") == "/api/delete" and step["json"]["model"] == pulled:
+            yield {**request, "json": {**request["json"], "stream": False}}
+        yield step
