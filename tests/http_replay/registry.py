@@ -46,7 +46,7 @@ def _with_files_removed(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     find them.
     """
     request = record["request"]
-    pulled = request["json"]["model"] if request["path"] == "/api/pull" else None
+    pulled = request["json"].get("model") if request["path"] == "/api/pull" else None
     for step in record.get("setup", ()):
         if pulled and step.get("path") == "/api/delete" and step["json"]["model"] == pulled:
             yield {**request, "json": {**request["json"], "stream": False}}
