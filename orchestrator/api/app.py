@@ -34,6 +34,7 @@ from orchestrator.api.replies import empty_reply, json_reply, text_reply
 from orchestrator.api.requestlog import LOGGED_PATHS
 from orchestrator.api.routing import PARAMETER, Route, Router, Target, cleaned, target_of
 from orchestrator.api.state import AppState
+from orchestrator.api.streams import HUNG_UP
 from orchestrator.api.unreadable import library_logger
 from orchestrator.errors import OrchestratorError, Unauthorized
 from orchestrator.logs import request_id
@@ -53,6 +54,7 @@ _SERVER_OPTIONS: Mapping[str, Any] = {
 }
 
 _UNROUTED = "other"
+_CLIENT_LEFT = 499
 _PROBES = frozenset({"/", "/api/version", "/metrics"})
 """Asked over and over by those who only watch; such requests are logged at DEBUG."""
 _CORS = web.RequestKey("cors", Mapping[str, str])
@@ -114,12 +116,14 @@ class _Front:
         started = time.perf_counter()
         path = unquote(target_of(request.raw_path)[1].partition("?")[0])
         target = self._router.find(path)
-        status = 499  # unless there is a reply
+        status: int | None = None
         try:
             response = await self._guarded(request, path, target)
             status = response.status
             return response
         finally:
+            if status is None:
+                status = request.get(HUNG_UP, _CLIENT_LEFT)
             self._report(request, path, target, status, time.perf_counter() - started)
 
     async def _guarded(self, request: web.Request, path: str, target: Target | None) -> web.StreamResponse:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from orchestrator.api.streams import StreamedReply
+from orchestrator.api.streams import OurFault, StreamedReply
 from orchestrator.errors import OrchestratorError
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ async def _send(
         if not stream.has_started:
             return error
         logger.exception("reply broke off by a fault of ours")
-        await _last_words(stream, error_record(OrchestratorError("internal error, see the server's log")))
+        await _last_words(stream, error_record(OurFault()))
     return None
 
 

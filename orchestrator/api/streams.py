@@ -18,6 +18,18 @@ from orchestrator.errors import OrchestratorError
 logger = logging.getLogger(__name__)
 
 
+HUNG_UP = web.RequestKey("hung up", int)
+"""The status of a reply that we broke off; the connection ends as if the client had left."""
+
+
+def hang_up(request: web.Request, response: web.StreamResponse) -> None:
+    """Break off a reply of a length that was announced: there is no other way to say that no more comes."""
+    request[HUNG_UP] = response.status
+    response.force_close()
+    if request.transport is not None:
+        request.transport.abort()
+
+
 class StreamedReply(web.StreamResponse):
     """A reply whose head leaves with its first record, in one write.
 
@@ -32,6 +44,13 @@ class StreamedReply(web.StreamResponse):
             self.force_close()
             self.headers.popall("Connection", None)  # a dialect may have promised to keep it
         return await super().prepare(request)
+
+
+class OurFault(OrchestratorError):
+    """What a client is told of an error that nobody foresaw."""
+
+    def __init__(self) -> None:
+        super().__init__("internal error, see the server's log")
 
 
 async def stream_records(
@@ -60,8 +79,7 @@ async def stream_records(
         await _last_words(response, batch, error_record(error))
     except Exception:
         logger.exception("reply broke off by a fault of ours")
-        fault = OrchestratorError("internal error, see the server's log")
-        await _last_words(response, batch, error_record(fault))
+        await _last_words(response, batch, error_record(OurFault()))
     else:
         await response.write_eof()
     return response

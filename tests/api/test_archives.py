@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from orchestrator.api.state import AppState
@@ -132,3 +134,34 @@ async def test_a_body_of_gigabytes_is_not_too_large(client: Client) -> None:
     status, told = await taken(client, header("blobs/../x", 1 << 40, modified_s=0) + bytes(2 << 20))
     assert status == 400
     assert "is no part of a model" in told[0]["error"]
+
+
+class Queued(logging.Handler):
+    """Records of the log, to be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: asyncio.Queue[logging.LogRecord] = asyncio.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.put_nowait(record)
+
+
+async def test_an_export_that_we_break_off_is_not_logged_as_one_that_the_client_left(
+    client: Client, state: AppState, caplog: pytest.LogCaptureFixture
+) -> None:
+    await asyncio.to_thread(_make, state)
+    weights = max(files_of(state), key=lambda path: path.stat().st_size)
+    await asyncio.to_thread(weights.write_bytes, WEIGHTS[:-1] + b"x")
+    log, heard = logging.getLogger("orchestrator.api"), Queued()
+    caplog.set_level("INFO", logger=log.name)
+    log.addHandler(heard)
+    try:
+        with pytest.raises(aiohttp.ClientError):
+            async with client.post("/api/export", json={"model": "owl"}) as reply:
+                await reply.read()
+        told = [await asyncio.wait_for(heard.records.get(), 10) for _ in range(2)]
+    finally:
+        log.removeHandler(heard)
+    assert told[0].getMessage().startswith("export of owl:latest broke off: ")
+    assert (told[1].getMessage(), vars(told[1])["status"]) == ("request", 200)

@@ -15,6 +15,7 @@ from orchestrator.api.bodies import pieces, read
 from orchestrator.api.native.progress import Steps, progress_reply
 from orchestrator.api.routing import Route
 from orchestrator.api.state import AppState
+from orchestrator.api.streams import hang_up
 from orchestrator.domain.names import ModelName, ModelReference
 from orchestrator.domain.progress import Progress
 from orchestrator.errors import OrchestratorError
@@ -61,9 +62,11 @@ async def _exported(request: web.Request, state: AppState, export: Export) -> we
             return response
         except OrchestratorError as error:
             logger.error("export of %s broke off: %s", export.stored.name.short, error)
-            response.force_close()
-            if request.transport is not None:
-                request.transport.abort()  # the only way to say it now
+            hang_up(request, response)
+            return response
+        except Exception:
+            logger.exception("export of %s broke off by a fault of ours", export.stored.name.short)
+            hang_up(request, response)
             return response
     await response.write_eof()
     return response

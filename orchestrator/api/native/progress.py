@@ -14,7 +14,7 @@ from aiohttp import web
 from orchestrator.api.errors import NATIVE, native_line
 from orchestrator.api.native.convert import from_progress
 from orchestrator.api.replies import NDJSON, PLAIN_JSON, json_reply
-from orchestrator.api.streams import StreamedReply
+from orchestrator.api.streams import OurFault, StreamedReply
 from orchestrator.domain.progress import Progress
 from orchestrator.errors import OrchestratorError
 from orchestrator.wire.model import Wire, encode
@@ -59,6 +59,9 @@ async def _streamed(request: web.Request, first: Step, steps: Steps) -> web.Stre
     except ConnectionResetError:
         logger.debug("client left before the work was done")
         return response
+    except Exception:
+        logger.exception("%s failed by a fault of ours", request.path)
+        await response.write(native_line(OurFault()))
     await response.write_eof()
     return response
 
