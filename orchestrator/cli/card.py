@@ -61,7 +61,7 @@ def _model(card: ModelCard) -> list[Row]:
 def _facts(facts: Mapping[str, Any], parameters: str) -> Iterator[Row]:
     architecture = facts.get("general.architecture", "")
     if not parameters and (count := facts.get("general.parameter_count")):
-        parameters = format_count(int(count))
+        parameters = _count(count)
     rows = {
         "architecture": architecture,
         "parameters": parameters,
@@ -71,12 +71,17 @@ def _facts(facts: Mapping[str, Any], parameters: str) -> Iterator[Row]:
     return ([name, str(value)] for name, value in rows.items() if value not in (None, ""))
 
 
+def _count(value: Any) -> str:
+    """A number in few letters; what is none, from servers of others, as it came."""
+    return format_count(int(value)) if isinstance(value, int | float) else str(value)
+
+
 def _projector(facts: Mapping[str, Any]) -> list[Row]:
     architecture = facts.get("general.architecture", "")
     kind = "vision" if any(".vision." in key for key in facts) else "audio"
     parts = {
         "architecture": architecture,
-        "parameters": format_count(int(facts.get("general.parameter_count") or 0)),
+        "parameters": _count(facts.get("general.parameter_count") or 0),
         "embedding length": facts.get(f"{architecture}.{kind}.embedding_length"),
         "dimensions": facts.get(f"{architecture}.{kind}.projection_dim"),
     }

@@ -13,7 +13,7 @@ from orchestrator.cli.settings import Settings
 from orchestrator.cli.slash import QUOTES
 from orchestrator.client.errors import ApiError
 from orchestrator.client.native import NativeClient
-from orchestrator.client.wire import ChatChunk, Message
+from orchestrator.client.wire import ChatChunk, Message, Said
 
 _GO_ON = ("does not support thinking", "invalid think value")
 """What the server says of a setting that can be changed."""
@@ -127,7 +127,7 @@ class Session:
             answer = self._answer(display)
             try:
                 for last in chunks:
-                    piece = last.get("message") or {"role": "assistant"}
+                    piece: Said = last.get("message") or {}
                     content, thinking = piece.get("content", ""), piece.get("thinking", "")
                     reply["content"] += content
                     reply["thinking"] += thinking

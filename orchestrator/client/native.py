@@ -10,13 +10,14 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpx
 
 import orchestrator
 from orchestrator.client.errors import ApiError, ServerUnreachable, SignInNeeded, UnreadableReply
+from orchestrator.client.shapes import shaped
 from orchestrator.client.signing import SignedRequests
 from orchestrator.client.wire import (
     ChatChunk,
@@ -34,6 +35,8 @@ from orchestrator.client.wire import (
 from orchestrator.domain.json_value import parse_json
 from orchestrator.registry.key import Identity
 from orchestrator.wire.json import MalformedJson, loads_all
+
+T = TypeVar("T")
 
 _PLAIN = "application/json"
 _LINES = "application/x-ndjson"
@@ -88,11 +91,11 @@ class NativeClient:
 
     def models(self) -> list[ModelSummary]:
         """The models in the store, in the server's order."""
-        return cast(list[ModelSummary], self._list("/api/tags"))
+        return self._list("/api/tags", ModelSummary)
 
     def running(self) -> list[RunningModel]:
         """The models in memory, in the server's order."""
-        return cast(list[RunningModel], self._list("/api/ps"))
+        return self._list("/api/ps", RunningModel)
 
     def show(
         self,
@@ -108,10 +111,8 @@ class NativeClient:
         """
         request = {"model": model, "verbose": verbose}
         more = {"system": system, "options": options}
-        return cast(
-            ModelCard,
-            self._call("POST", "/api/show", request | {key: value for key, value in more.items() if value}),
-        )
+        given = {key: value for key, value in more.items() if value}
+        return shaped(self._call("POST", "/api/show", request | given), ModelCard)
 
     def copy(self, source: str, destination: str) -> None:
         """Give a model a second name."""
@@ -123,15 +124,15 @@ class NativeClient:
 
     def embed(self, request: Mapping[str, Any]) -> EmbedReply:
         """Vectors of texts."""
-        return cast(EmbedReply, self._call("POST", "/api/embed", request))
+        return shaped(self._call("POST", "/api/embed", request), EmbedReply)
 
     def generate(self, request: Mapping[str, Any]) -> Generator[GenerateChunk]:
         """The answer to a prompt, as it comes."""
-        return cast(Generator[GenerateChunk], self._stream("/api/generate", request))
+        return self._stream(GenerateChunk, "/api/generate", request)
 
     def chat(self, request: Mapping[str, Any]) -> Generator[ChatChunk]:
         """The next turn of a conversation, as it comes."""
-        return cast(Generator[ChatChunk], self._stream("/api/chat", request))
+        return self._stream(ChatChunk, "/api/chat", request)
 
     def load(self, model: str, *, keep_alive: str | None = None, think: bool | str | None = None) -> None:
         """Bring a model into memory; a ``keep_alive`` of zero sends it away instead."""
@@ -141,15 +142,15 @@ class NativeClient:
 
     def create(self, request: Mapping[str, Any]) -> Generator[Progress]:
         """Make a model from uploaded blobs or another model."""
-        return cast(Generator[Progress], self._stream("/api/create", request))
+        return self._stream(Progress, "/api/create", request)
 
     def pull(self, model: str, *, insecure: bool) -> Generator[Progress]:
         """Fetch a model from its registry."""
-        return cast(Generator[Progress], self._stream("/api/pull", {"model": model, "insecure": insecure}))
+        return self._stream(Progress, "/api/pull", {"model": model, "insecure": insecure})
 
     def push(self, model: str, *, insecure: bool) -> Generator[Progress]:
         """Send a model to its registry."""
-        return cast(Generator[Progress], self._stream("/api/push", {"model": model, "insecure": insecure}))
+        return self._stream(Progress, "/api/push", {"model": model, "insecure": insecure})
 
     def has_blob(self, digest: str) -> bool:
         """Whether the store already holds these bytes."""
@@ -171,12 +172,12 @@ class NativeClient:
 
     def prune(self, *, dry_run: bool) -> PruneReply:
         """Remove what nothing uses, or say what that would be."""
-        return cast(PruneReply, self._call("POST", "/api/prune", {"dry_run": dry_run}))
+        return shaped(self._call("POST", "/api/prune", {"dry_run": dry_run}), PruneReply)
 
     def verify(self, model: str, *, repair: bool, insecure: bool) -> Generator[VerifyRecord]:
         """Read every blob again, of one model or (with an empty name) of all."""
         request = {"model": model, "repair": repair, "insecure": insecure}
-        return cast(Generator[VerifyRecord], self._stream("/api/verify", request))
+        return self._stream(VerifyRecord, "/api/verify", request)
 
     @contextmanager
     def export(self, model: str) -> Iterator[tuple[int, Iterator[bytes]]]:
@@ -195,13 +196,11 @@ class NativeClient:
 
     def import_archive(self, content: Iterable[bytes]) -> Generator[ImportRecord]:
         """Send an archive; what the server says of it comes when all has been sent."""
-        return cast(
-            Generator[ImportRecord], self._stream("/api/import", content, _headers(_LINES, content=_TAR))
-        )
+        return self._stream(ImportRecord, "/api/import", content, _headers(_LINES, content=_TAR))
 
     def me(self) -> User:
         """The account signed in; raises ``SignInNeeded`` when there is none."""
-        return cast(User, self._call("POST", "/api/me"))
+        return shaped(self._call("POST", "/api/me"), User)
 
     def sign_out(self) -> None:
         """Forget the account."""
@@ -213,20 +212,21 @@ class NativeClient:
         _raise_for(reply, message=_error_text(reply.text))
         return _record(reply.text) if reply.text.strip() else {}
 
-    def _list(self, path: str) -> list[dict[str, Any]]:
+    def _list(self, path: str, kind: type[T]) -> list[T]:
         """The models of an answer."""
         reply = self._call("GET", path)
         models = reply.get("models") or []
         if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
             raise UnreadableReply(str(reply))
-        return [_without_nulls(model) for model in models]
+        return [shaped(_without_nulls(model), kind) for model in models]
 
     def _stream(
         self,
+        kind: type[T],
         path: str,
         body: Mapping[str, Any] | Iterable[bytes],
         headers: Mapping[str, str] | None = None,
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[T]:
         content = _encoded(body) if isinstance(body, Mapping) else body
         with (
             _translated(),
@@ -236,17 +236,17 @@ class NativeClient:
                 reply.read()
                 status = f"{reply.status_code} {reply.reason_phrase}".strip()
                 _raise_for(reply, message=": ".join(filter(None, (status, _error_text(reply.text)))))
-            yield from _records(reply)
+            yield from _records(reply, kind)
 
 
-def _records(reply: httpx.Response) -> Iterator[dict[str, Any]]:
+def _records(reply: httpx.Response, kind: type[T]) -> Iterator[T]:
     """The lines of a stream as they come. Raises ``ApiError`` at one that tells of an error."""
     with closing(cast(Generator[str], reply.iter_lines())) as lines:
         for line in filter(None, lines):
             record = _record(line)
             if message := record.get("error"):
                 raise ApiError(str(message), status=HTTPStatus.OK)
-            yield record
+            yield shaped(record, kind)
 
 
 def _transport(proxy: str | None, trusting: ssl.SSLContext | None) -> httpx.HTTPTransport:

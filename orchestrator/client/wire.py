@@ -51,14 +51,19 @@ class Tensor(TypedDict):
     shape: list[int] | None
 
 
-class Message(TypedDict, total=False):
-    """One turn of a conversation."""
+class Said(TypedDict, total=False):
+    """What a turn of a conversation, or a piece of one, says."""
 
-    role: Required[str]
     content: str
     thinking: str
     images: list[str] | None
     tool_calls: list[dict[str, Any]]
+
+
+class Message(Said):
+    """One turn of a conversation."""
+
+    role: str
 
 
 class ModelCard(TypedDict, total=False):
@@ -102,7 +107,7 @@ class GenerateChunk(Metrics, total=False):
 class ChatChunk(Metrics, total=False):
     """One line of ``POST /api/chat``."""
 
-    message: Message
+    message: Said
     done: bool
 
 
