@@ -20,7 +20,8 @@ test: .venv/.runtime .venv/.dev .venv/.models
 engine: .venv/.runtime
 	$(BIN)/orch engine build
 
-# What `make test` proves with the embedded engine, once more with the native one.
+# What `make test` proves with the embedded engine, once more with the native one; without the tests over a scripted
+# engine, which takes the place of either.
 test-native: .venv/.runtime .venv/.dev .venv/.models
 	ORCH_TEST_ENGINE=native $(BIN)/python -m pytest integration $(WORKERS) $(SECOND_LOOK)
 

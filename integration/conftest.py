@@ -11,11 +11,21 @@ import pytest
 from ollama import Client
 
 from integration.cases.place import PLAIN, THINKING, TOOLS, Place, place
+from orchestrator.runners.engines import EngineKind
+from tests.engine_choice import CHOSEN
 from tests.http_replay.daemon import daemon_process
 from tests.sample_models import minilm, smollm2
 
 CHAT_MODEL = "smollm2"
 EMBEDDING_MODEL = "minilm"
+
+OVER_A_SCRIPT = {
+    *("scripted_place", "shared_place", "one_place", "open_place", "strict_place", "scripted", "locked"),
+    *("start", "shared_server", "rooms"),
+}
+"""Fixtures that start a daemon over a scripted engine."""
+OVER_AN_ENGINE = {"real_daemon", "real"}
+"""Fixtures that start one over the chosen engine."""
 
 _ENCODER_FILES = (
     "config.json",
@@ -37,6 +47,18 @@ def pytest_sessionstart() -> None:
     cores = sorted(os.sched_getaffinity(0))
     number, workers = int(worker.removeprefix("gw")), int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
     os.sched_setaffinity(0, cores[number::workers] or cores)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to the run on the embedded engine what no engine takes part in.
+
+    A scripted engine takes the place of the chosen one, so a second run would repeat the first.
+    """
+    if CHOSEN is EngineKind.EMBEDDED:
+        return
+    repeated = [item for item in items if _only_over_a_script(item)]
+    items[:] = [item for item in items if not _only_over_a_script(item)]
+    config.hook.pytest_deselected(items=repeated)
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +93,8 @@ def here(scripted_place: Place) -> Place:
 def _create(client: Client, name: str, files: dict[str, Path]) -> None:
     digests = {file: client.create_blob(path) for file, path in files.items()}
     assert client.create(name, files=digests).status == "success"
+
+
+def _only_over_a_script(item: pytest.Item) -> bool:
+    fixtures = set(item.fixturenames) if isinstance(item, pytest.Function) else set()
+    return bool(fixtures & OVER_A_SCRIPT) and not fixtures & OVER_AN_ENGINE
