@@ -46,8 +46,8 @@ def _with_files_removed(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     find them.
     """
     request = record["request"]
-    pulled = request["json"].get("model") if request["path"] == "/api/pull" else None
     for step in record.get("setup", ()):
-        if pulled and step.get("path") == "/api/delete" and step["json"]["model"] == pulled:
+        deletes = step.get("path") == "/api/delete" and request["path"] == "/api/pull"
+        if deletes and step["json"]["model"] == request["json"]["model"]:
             yield {**request, "json": {**request["json"], "stream": False}}
         yield step
