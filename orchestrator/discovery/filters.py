@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.domain.devices import Device
+from orchestrator.units import MIB
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +22,8 @@ _VISIBILITY = {
     "ROCm": ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"),
     "Vulkan": ("GGML_VK_VISIBLE_DEVICES",),
 }
+_BETTER_THAN_VULKAN = frozenset({"CUDA", "ROCm"})
+_BRACKETS = re.compile(r"\([^)]*\)")
 _UNIFIED_MEMORY_THAT_WORKS = frozenset({"CUDA", "Metal"})
 
 
@@ -41,26 +44,68 @@ def allowed(devices: Iterable[Device], *, integrated: bool | None) -> tuple[Devi
 
 
 def one_variant_each(devices: Iterable[Device]) -> tuple[Device, ...]:
-    """Of several variants of one library, the devices of the first that has any."""
-    variant: dict[str, tuple[str, ...]] = {}
+    """Each GPU by one variant of its library only; the newest variants come first.
+
+    The newest is used where all see the same GPUs. Where they do not, an old one may be all that knows some
+    card, and one variant for all cards lets a model be spread over them.
+    """
+    by_library: dict[str, dict[tuple[str, ...], list[Device]]] = {}
+    for device in devices:
+        by_library.setdefault(device.library, {}).setdefault(device.library_path, []).append(device)
+    return tuple(device for variants in by_library.values() for device in _merged(list(variants.values())))
+
+
+def one_library_each(devices: Iterable[Device]) -> tuple[Device, ...]:
+    """Without what Vulkan says of GPUs that CUDA or ROCm see too: their memory is there only once."""
+    listed = tuple(devices)
+    better = [device for device in listed if device.library in _BETTER_THAN_VULKAN]
     return tuple(
         device
-        for device in devices
-        if variant.setdefault(device.library, device.library_path) == device.library_path
+        for device in listed
+        if device.library != "Vulkan" or not any(_is_same_card(device, other) for other in better)
     )
 
 
 def numbered(devices: Iterable[Device], environ: Mapping[str, str]) -> tuple[Device, ...]:
-    """With ids from 0 within each library; the old id, or the user's name for it, shows it to engines."""
+    """With ids from 0 within each library; the old id, or the user's name for it, shows it to engines.
+
+    The user's list names what the engine listed, so it is the old id that counts in it.
+    """
     counts: Counter[str] = Counter()
     result = []
     for device in devices:
         place = counts[device.library]
         counts[device.library] += 1
-        tokens = _tokens(device.library, environ)
-        filter_id = tokens[place] if place < len(tokens) else device.id
+        tokens, listed = _tokens(device.library, environ), int(device.id)
+        filter_id = tokens[listed] if listed < len(tokens) else device.id
         result.append(replace(device, id=str(place), filter_id=filter_id))
     return tuple(result)
+
+
+def _merged(variants: Sequence[Sequence[Device]]) -> tuple[Device, ...]:
+    """The GPUs of one library's variants, each once."""
+    agree = len({frozenset(map(_card, devices)) for devices in variants}) == 1
+    cards: dict[tuple[str, str], Device] = {}
+    for devices in variants if agree else reversed(variants):
+        for device in devices:
+            cards.setdefault(_card(device), device)
+    return tuple(cards.values())
+
+
+def _card(device: Device) -> tuple[str, str]:
+    """What tells a GPU from others in every variant: all of them list the same ones in the same order."""
+    return device.id, device.description
+
+
+def _is_same_card(one: Device, other: Device) -> bool:
+    tolerance = max(max(one.total_bytes, other.total_bytes) // 20, 512 * MIB)
+    is_near = abs(one.total_bytes - other.total_bytes) <= tolerance
+    return is_near and _plain(one.description) == _plain(other.description)
+
+
+def _plain(description: str) -> str:
+    """Without what the driver adds in brackets, and in one way of writing."""
+    return " ".join(re.findall(r"[a-z0-9]+", _BRACKETS.sub(" ", description.lower())))
 
 
 def _is_supported(device: Device, architectures: frozenset[int]) -> bool:

@@ -14,7 +14,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from orchestrator.discovery.device_list import parse_device_list
-from orchestrator.discovery.filters import allowed, numbered, one_variant_each, parse_architectures, supported
+from orchestrator.discovery.filters import (
+    allowed,
+    numbered,
+    one_library_each,
+    one_variant_each,
+    parse_architectures,
+    supported,
+)
 from orchestrator.domain.devices import Device
 from orchestrator.errors import words_of
 from orchestrator.process.libraries import library_path
@@ -70,7 +77,8 @@ class DeviceProbe:
         if all(answer is None for answer in answers):
             return None
         listed = (device for answer in answers for device in answer or ())
-        return numbered(allowed(one_variant_each(listed), integrated=self.integrated), self.engine.environ)
+        wanted = allowed(one_variant_each(listed), integrated=self.integrated)
+        return numbered(one_library_each(wanted), self.engine.environ)
 
     def _variants(self) -> Iterator[Path | None]:
         """Folders of variants, newest first; ``None`` is the engine without one."""

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.discovery.filters import (
     allowed,
     numbered,
+    one_library_each,
     one_variant_each,
     parse_architectures,
     supported,
@@ -57,22 +58,55 @@ def test_integrated_gpus_are_used_where_they_work_or_are_wanted(
     assert bool(allowed([device], integrated=integrated)) == kept
 
 
-def test_of_two_variants_of_a_library_the_first_is_used() -> None:
-    newer = replace(GPU, library_path=("/lib", "/lib/cuda_v13"))
-    older = replace(GPU, library_path=("/lib", "/lib/cuda_v12"))
-    vulkan = replace(GPU, library="Vulkan", library_path=("/lib", "/lib/vulkan"))
-    assert one_variant_each([newer, replace(newer, id="1"), older, vulkan]) == (
-        newer,
-        replace(newer, id="1"),
-        vulkan,
-    )
+NEWER = replace(GPU, description="Toy", library_path=("/lib", "/lib/cuda_v13"))
+OLDER = replace(NEWER, library_path=("/lib", "/lib/cuda_v12"))
+
+
+def second(device: Device) -> Device:
+    return replace(device, id="1", description="Old toy")
+
+
+@pytest.mark.parametrize(
+    ("listed", "kept"),
+    [
+        ([NEWER, OLDER], [NEWER]),
+        ([NEWER, second(NEWER), OLDER, second(OLDER)], [NEWER, second(NEWER)]),
+        ([NEWER, OLDER, second(OLDER)], [OLDER, second(OLDER)]),
+        ([NEWER, second(NEWER), OLDER], [OLDER, second(NEWER)]),
+        ([NEWER, OLDER, replace(GPU, library="Vulkan")], [NEWER, replace(GPU, library="Vulkan")]),
+    ],
+)
+def test_a_gpu_is_used_by_one_variant_and_none_is_lost(listed: list[Device], kept: list[Device]) -> None:
+    assert one_variant_each(listed) == tuple(kept)
+
+
+RADEON = Device("ROCm", "0", "ROCm0", "AMD Radeon RX 7900 XTX", total_bytes=24560 << 20)
+ON_VULKAN = replace(
+    RADEON, library="Vulkan", name="Vulkan0", description="AMD Radeon RX 7900 XTX (RADV NAVI31)"
+)
+
+
+@pytest.mark.parametrize(
+    ("other", "kept"),
+    [
+        (ON_VULKAN, False),
+        (replace(ON_VULKAN, description="amd radeon(TM)  RX-7900 xtx"), False),
+        (replace(ON_VULKAN, total_bytes=23400 << 20), False),
+        (replace(ON_VULKAN, total_bytes=16368 << 20), True),
+        (replace(ON_VULKAN, description="AMD Radeon RX 7800 XT (RADV NAVI32)"), True),
+        (replace(ON_VULKAN, library="CUDA"), True),
+    ],
+)
+def test_a_gpu_that_two_libraries_see_is_counted_once(other: Device, kept: bool) -> None:
+    assert one_library_each([other, RADEON]) == ((other, RADEON) if kept else (RADEON,))
+    assert one_library_each([other]) == (other,)
 
 
 @pytest.mark.parametrize(
     ("environ", "filter_ids"),
     [
         ({}, ["2", "5", "0"]),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-a, GPU-b"}, ["GPU-a", "GPU-b", "0"]),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-a, GPU-b, GPU-c"}, ["GPU-c", "5", "0"]),
         ({"CUDA_VISIBLE_DEVICES": ""}, ["2", "5", "0"]),
         ({"GGML_VK_VISIBLE_DEVICES": "3"}, ["2", "5", "3"]),
     ],
