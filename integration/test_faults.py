@@ -291,6 +291,15 @@ def test_an_idle_runner_that_is_killed_is_replaced(engine: StandIn, server: Serv
     assert before != after
 
 
+def test_a_runner_whose_guard_is_killed_is_replaced(engine: StandIn, server: Server) -> None:
+    """Without a guard it would outlive a daemon that is killed."""
+    assert_serves(server)
+    (before,) = engine.processes()
+    os.kill(os.getpgid(before), signal.SIGKILL)
+    until(lambda: before not in engine.processes())
+    assert_serves(server)
+
+
 def test_an_idle_runner_that_is_killed_is_no_longer_told_of(engine: StandIn, server: Server) -> None:
     assert_serves(server)
     engine.kill()

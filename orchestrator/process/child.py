@@ -4,7 +4,8 @@ The child runs in a process group of its own. The group's leader is the *warden*
 for the end of a pipe whose other end only the daemon holds. When the daemon dies, however it dies, the
 kernel closes the pipe, and the warden kills the whole group: the child, whatever the child has started, and
 itself. Because the warden is there before the child is, there is no moment without a guard; because it
-leads the group, the group's number cannot be given to strangers while it lives. The child's own stdin is a
+leads the group, the group's number cannot be given to strangers while it lives. A warden that dies takes the
+child with it: a new one would come too late for a daemon that dies in between. The child's own stdin is a
 second such pipe, for programs that would rather leave by themselves.
 
 A parent-death signal (``PR_SET_PDEATHSIG``) would reach the child only, not its children, exists on Linux
@@ -45,6 +46,7 @@ class Child:
         self.name = output.name
         self._process = process
         self._group: int | None = group
+        self._is_killed = False
         self._output = output
         self._gone = asyncio.Event()
 
@@ -91,7 +93,8 @@ class Child:
         self.resume()  # who is held up does not hear
 
     def kill(self) -> None:
-        """End the child, and whatever it has started, without asking."""
+        """End the child, and whatever it has started, without asking; the warden goes with them."""
+        self._is_killed = True
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -106,6 +109,13 @@ class Child:
     def _forget_group(self) -> None:
         """The group's number may be given to strangers from now on."""
         self._group = None
+
+    def _unguarded(self) -> None:
+        """The warden is dead, and has been reaped."""
+        if not self._is_killed:
+            logger.warning("the guard of a child was killed, so the child goes", extra={"runner": self.name})
+            self.kill()
+        self._forget_group()
 
     def _ended(self) -> None:
         self._output.drain()
@@ -200,12 +210,12 @@ async def child_process(
     cannot be started.
     """
     with (
-        _warden() as group,
-        _spawned(argv, env, cwd, group) as process,
+        _warden() as warden,
+        _spawned(argv, env, cwd, warden.pid) as process,
         closing(_Output(process, name, on_line)) as output,
     ):
-        child = Child(process, group, output)
-        with _watched(process, child._ended):
+        child = Child(process, warden.pid, output)
+        with _watched(process, child._ended), _watched(warden, child._unguarded):
             try:
                 yield child
             finally:
@@ -228,8 +238,8 @@ async def _dismiss(child: Child, grace: timedelta) -> None:
 
 
 @contextmanager
-def _warden() -> Iterator[int]:
-    """A process group with its guard; gives its number. On leaving, the group has been killed."""
+def _warden() -> Iterator[subprocess.Popen[bytes]]:
+    """The guard of a new process group, which has its number. On leaving, the group has been killed."""
     warden = subprocess.Popen(
         _WARDEN,
         stdin=subprocess.PIPE,
@@ -240,9 +250,10 @@ def _warden() -> Iterator[int]:
         process_group=0,
     )
     try:
-        yield warden.pid
+        yield warden
     finally:
-        _signal_group(warden.pid, signal.SIGKILL)
+        if warden.returncode is None:  # not reaped: the number is still the group's
+            _signal_group(warden.pid, signal.SIGKILL)
         warden.communicate()  # closes the pipe and reaps; a killed shell is gone at once
 
 

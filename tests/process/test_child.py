@@ -230,6 +230,32 @@ async def test_a_signal_that_comes_too_late_reaches_nobody() -> None:
     assert child.returncode == 0
 
 
+def warden_of(child: Child) -> int:
+    """The leader of the child's group."""
+    return os.getpgid(child.pid)
+
+
+async def test_a_child_whose_guard_is_killed_goes_too(lines: Lines, caplog: pytest.LogCaptureFixture) -> None:
+    async with child_process(python(DEAF), name="owl", grace=LONG, on_line=lines) as child:
+        await lines.reach(1)
+        os.kill(warden_of(child), signal.SIGKILL)
+        assert await child.wait() == -signal.SIGKILL
+        child.terminate()  # reaches nobody
+    assert "the guard of a child was killed" in caplog.text
+
+
+async def test_a_guard_that_goes_with_its_child_is_not_missed(
+    lines: Lines, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with child_process(python(DEAF), name="owl", grace=LONG, on_line=lines) as child:
+        await lines.reach(1)
+        child.kill()
+        await child.wait()
+        while child._group is not None:  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0)
+    assert "guard" not in caplog.text
+
+
 async def test_what_a_child_started_goes_with_it(lines: Lines) -> None:
     program = GRANDPARENT.format("child.wait()")
     async with child_process(python(program), name="owl", grace=LONG, on_line=lines):
