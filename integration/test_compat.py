@@ -11,6 +11,8 @@ import hashlib
 import io
 import json
 import os
+import shutil
+import subprocess
 import wave
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -42,6 +44,8 @@ pytestmark = pytest.mark.timeout(180)
 
 PROMPT = "A dog runs over the hill, and then it sleeps."
 TOLERANCE = 1e-3
+FRAMES_PER_SECOND = 4
+"""Of a film, as engines take them unless they are told otherwise."""
 ASCII = "root ::= [ -~]+"
 """Engines keep back the logits of tokens that are half a letter."""
 PAIRS = list(pairs())
@@ -108,6 +112,14 @@ def picture(*, blue: bool = False) -> bytes:
     content = io.BytesIO()
     image.save(content, "PNG")
     return content.getvalue()
+
+
+def film(*, seconds: int) -> bytes:
+    """Moving colours, made by ffmpeg."""
+    source = f"testsrc=duration={seconds}:size=160x120:rate=8"
+    argv = ("ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i", source, "-pix_fmt", "yuv420p")
+    fragments = ("-movflags", "frag_keyframe+empty_moov", "-f", "mp4", "pipe:1")
+    return subprocess.run([*argv, *fragments], check=True, stdout=subprocess.PIPE).stdout
 
 
 def sound(*, silent: bool = False) -> bytes:
@@ -332,6 +344,29 @@ def test_a_daemon_shows_media_to_a_published_model(model: str, medium: bytes, ho
     assert seen.body["response"] == expected.body["response"]
     assert seen.body["prompt_eval_count"] == expected.body["prompt_eval_count"]
     assert seen.body["prompt_eval_count"] > home.generate(f"{model}-published").body["prompt_eval_count"]
+
+
+@pytest.mark.skipif(
+    not (shutil.which("ffmpeg") and shutil.which("ffprobe")),
+    reason="engines show films by ffmpeg and ffprobe",
+)
+def test_a_daemon_shows_the_frames_of_a_film_and_refuses_a_mere_beginning(home: Home) -> None:
+    pair = BY_ID["gemma3"]
+    assert pair.projector is not None
+    weights = pair.text or pair.beside
+    assert weights is not None
+    home.put("film", weights.gguf(), pair.projector.gguf())
+
+    def tokens(*media: bytes) -> int:
+        answer = home.generate("film", images=[base64.b64encode(medium).decode() for medium in media])
+        assert answer.status == 200, answer
+        return int(answer.body["prompt_eval_count"])
+
+    frame = tokens(picture()) - tokens()
+    short, longer = tokens(film(seconds=1)), tokens(film(seconds=3))
+    assert longer - short == 2 * FRAMES_PER_SECOND * frame
+    cut_off = home.generate("film", images=[base64.b64encode(film(seconds=1)[:40]).decode()])
+    assert cut_off.status == 400, cut_off
 
 
 def test_a_daemon_loads_models_that_guess_and_those_whose_head_is_of_no_use(home: Home) -> None:
