@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -116,15 +117,18 @@ class EngineProcess:
     def state(self) -> State:
         """Where it stands; a death is noticed at once."""
         if self._child.has_ended and self._child.returncode is not None:
-            self._state = step(self._state, Exited(self._child.returncode, self._last_words()))
+            status = self._child.returncode
+            self._state = step(self._state, Exited(status, self._last_words(status)))
         return self._state
 
-    def _last_words(self) -> str:
-        """The error lines of the log; without any, the end of the output."""
+    def _last_words(self, status: int) -> str:
+        """The error lines of the log; without any, the end of the output, if that may tell why."""
         log = self.log
         if errors := log.errors.text:
             return errors
-        return log.latest.words if isinstance(self._state, Starting) else log.latest.complaint
+        from_outside = status in (-signal.SIGKILL, -signal.SIGTERM)
+        failed_by_itself = isinstance(self._state, Starting) and not from_outside
+        return log.latest.words if failed_by_itself else log.latest.complaint
 
     def pause(self) -> None:
         """Hold the process up in whatever it does, until ``resume``."""

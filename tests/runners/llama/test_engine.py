@@ -82,7 +82,10 @@ async def test_each_process_has_a_media_marker_of_its_own(scripted: ScriptedEngi
         ({"exit": 0, "stderr": ["error: line"]}, "error: line"),
         ({"exit": 139, "stderr": ["error: line"]}, "exit status 139: error: line"),
         ({"kill": 11}, "signal: segmentation fault"),
+        ({"kill": 11, "stderr": ["load_tensors: x"]}, "signal: segmentation fault: load_tensors: x"),
         ({"kill": 9, "stderr": ["GGML_ASSERT(x) failed"]}, "signal: killed: GGML_ASSERT(x) failed"),
+        ({"kill": 9, "stderr": ["load_tensors: 50 %"]}, "signal: killed"),
+        ({"kill": 15, "stderr": ["load_tensors: 50 %"]}, "signal: terminated"),
         ({"exit": 3, "loading_s": 0.1, "stderr_after": ["error: late"]}, "exit status 3: error: late"),
         (
             {"exit": 1, "stderr": ["", "libgomp: Thread creation failed: Resource temporarily unavailable"]},
