@@ -367,6 +367,7 @@ def test_a_daemon_shows_the_frames_of_a_film_and_refuses_a_mere_beginning(home: 
     assert longer - short == 2 * FRAMES_PER_SECOND * frame
     cut_off = home.generate("film", images=[base64.b64encode(film(seconds=1)[:40]).decode()])
     assert cut_off.status == 400, cut_off
+    assert "ffprobe" in cut_off.body["advice"]
 
 
 def test_a_daemon_loads_models_that_guess_and_those_whose_head_is_of_no_use(home: Home) -> None:

@@ -39,6 +39,10 @@ _GONE = (
 )
 
 
+_UNDECODED = "Failed to load image or audio file"
+_ABOUT_MEDIA = "the engine cannot decode it; for films it needs ffmpeg and ffprobe on the PATH of the server"
+
+
 class LlamaRunner:
     """Implements ``runners.base.RunnerProcess``."""
 
@@ -253,6 +257,8 @@ class LlamaRunner:
         why = client.message_in(str(error).encode())  # clients get all of the body, as from Ollama
         logger.info("engine refused a request", extra={"status": error.status, "error": why})
         error = in_clear_words(error)
+        if _UNDECODED in why:
+            error.advice = _ABOUT_MEDIA
         line = self._process.log.errors.out_of_memory_line
         if not line or line in str(error):
             return error
