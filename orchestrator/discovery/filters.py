@@ -22,9 +22,22 @@ _VISIBILITY = {
     "ROCm": ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"),
     "Vulkan": ("GGML_VK_VISIBLE_DEVICES",),
 }
+_NARROWING = (
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "GGML_VK_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "HSA_OVERRIDE_GFX_VERSION",
+)
 _BETTER_THAN_VULKAN = frozenset({"CUDA", "ROCm"})
 _BRACKETS = re.compile(r"\([^)]*\)")
 _UNIFIED_MEMORY_THAT_WORKS = frozenset({"CUDA", "Metal"})
+
+
+def narrowing(environ: Mapping[str, str]) -> dict[str, str]:
+    """The user's variables that hide GPUs from engines, or have them taken for others."""
+    return {name: environ[name] for name in _NARROWING if environ.get(name)}
 
 
 def parse_architectures(output: str) -> frozenset[int]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from orchestrator.discovery.device_list import parse_device_list
 from orchestrator.discovery.filters import (
     allowed,
+    narrowing,
     numbered,
     one_library_each,
     one_variant_each,
@@ -62,6 +63,8 @@ class DeviceProbe:
     def devices(self) -> tuple[Device, ...]:
         """The usable GPUs and what is free on them. Without any, the engine is asked only once."""
         if self._known is None:
+            if variables := narrowing(self.engine.environ):
+                logger.warning("GPUs may be hidden by variables of the environment", extra=variables)
             self._known = self._ask_all(_FIRST_PATIENCE) or ()
         elif self._known:
             fresh = self._ask_all(_REFRESH_PATIENCE)

@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.discovery.filters import (
     allowed,
+    narrowing,
     numbered,
     one_library_each,
     one_variant_each,
@@ -16,6 +17,22 @@ from orchestrator.domain.devices import Device
 
 GPU = Device(library="CUDA", id="0", name="CUDA0", compute=(8, 9))
 INTEGRATED = replace(GPU, integrated=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CUDA_VISIBLE_DEVICES",
+        "HIP_VISIBLE_DEVICES",
+        "ROCR_VISIBLE_DEVICES",
+        "GGML_VK_VISIBLE_DEVICES",
+        "GPU_DEVICE_ORDINAL",
+        "HSA_OVERRIDE_GFX_VERSION",
+    ],
+)
+def test_variables_that_hide_gpus_are_told_where_they_are_set(name: str) -> None:
+    assert narrowing({name: "-1", "PATH": "/bin"}) == {name: "-1"}
+    assert narrowing({name: "", "PATH": "/bin"}) == {}
 
 
 def test_architectures_are_read_from_the_features_of_a_backend() -> None:

@@ -83,3 +83,14 @@ def test_without_gpus_the_engine_is_asked_once(scripted: ScriptedEngine, engine:
 def test_an_engine_that_cannot_be_asked_has_no_gpus(engine: ProbedEngine, tmp_path: Path) -> None:
     assert DeviceProbe(replace(engine, argv_prefix=(str(tmp_path / "missing"),))).devices() == ()
     assert DeviceProbe(replace(engine, argv_prefix=("/bin/false",))).devices() == ()
+
+
+def test_variables_that_hide_gpus_are_warned_of_once(
+    scripted: ScriptedEngine, engine: ProbedEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    pretend(scripted, {"index": 0, "cc": "8.9", "variant": "cuda_v13"})
+    probe = DeviceProbe(replace(engine, environ={**engine.environ, "HSA_OVERRIDE_GFX_VERSION": "10.3.0"}))
+    assert probe.devices()
+    assert probe.devices()
+    told = [record for record in caplog.records if "hidden by variables" in record.message]
+    assert [vars(record)["HSA_OVERRIDE_GFX_VERSION"] for record in told] == ["10.3.0"]
