@@ -1,5 +1,4 @@
-"""Everything between a connection and a handler: clean paths, origins, hosts, API keys, routing, errors, log,
-metrics.
+"""Everything between a connection and a handler: clean paths, who may call, routing, errors, log, metrics.
 
 One coroutine does it all instead of a tower of middlewares, for most requests last a fraction of a
 millisecond. The order is Ollama's (``api-native`` §2): malformed and unclean paths, a slash too many, origin,

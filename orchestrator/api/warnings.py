@@ -1,4 +1,4 @@
-"""What is told of names in a request that nobody knows."""
+"""What is told of names in a request that nobody knows: of keys, options and roles."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def unusual_roles(roles: Iterable[str]) -> Iterator[str]:
         if not role:
             yield f"messages[{index}] has no role: the model's template may leave it out"
             continue
-        close = get_close_matches(role, _ROLES, n=1)
-        usual = f'did you mean "{close[0]}"?' if close else f"usual are {', '.join(_ROLES)}"
+        meant = _meant(role, _ROLES)
+        usual = f'did you mean "{meant}"?' if meant else f"usual are {', '.join(_ROLES)}"
         yield f'messages[{index}].role "{role}" counts only where the model\'s template knows it; {usual}'
 
 
@@ -48,6 +48,11 @@ def logged(passed_over: Iterable[str]) -> tuple[str, ...]:
 
 def _ignored(what: str, names: Iterable[str], known: Collection[str]) -> Iterable[str]:
     for name in names:
-        close = get_close_matches(name.rpartition(".")[2], known, n=1)
-        hint = f', did you mean "{close[0]}"?' if close else ""
+        meant = _meant(name.rpartition(".")[2], known)
+        hint = f', did you mean "{meant}"?' if meant else ""
         yield f'unknown {what} "{name}" ignored{hint}'
+
+
+def _meant(word: str, known: Collection[str]) -> str:
+    """The known word that comes closest; empty if none is close."""
+    return next(iter(get_close_matches(word, known, n=1)), "")

@@ -5,6 +5,7 @@ Source: ``discovery-build`` §2.3.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 from collections import Counter
@@ -22,14 +23,7 @@ _VISIBILITY = {
     "ROCm": ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES"),
     "Vulkan": ("GGML_VK_VISIBLE_DEVICES",),
 }
-_NARROWING = (
-    "CUDA_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "GGML_VK_VISIBLE_DEVICES",
-    "GPU_DEVICE_ORDINAL",
-    "HSA_OVERRIDE_GFX_VERSION",
-)
+_NARROWING = (*dict.fromkeys(itertools.chain(*_VISIBILITY.values())), "HSA_OVERRIDE_GFX_VERSION")
 _BETTER_THAN_VULKAN = frozenset({"CUDA", "ROCm"})
 _BRACKETS = re.compile(r"\([^)]*\)")
 _UNIFIED_MEMORY_THAT_WORKS = frozenset({"CUDA", "Metal"})

@@ -62,13 +62,12 @@ async def _exported(request: web.Request, state: AppState, export: Export) -> we
             return response
         except OrchestratorError as error:
             logger.error("export of %s broke off: %s", export.stored.name.short, error)
-            hang_up(request, response)
-            return response
         except Exception:
             logger.exception("export of %s broke off by a fault of ours", export.stored.name.short)
-            hang_up(request, response)
+        else:
+            await response.write_eof()
             return response
-    await response.write_eof()
+    hang_up(request, response)
     return response
 
 

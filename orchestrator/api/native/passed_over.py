@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from orchestrator.api.warnings import unusual_roles
 from orchestrator.wire import native as wire
 
+_SAYING = frozenset({"content", "thinking", "images", "tool_calls"})
+"""What a message may say something with."""
+
 
 def in_chat(body: wire.ChatRequest) -> Iterator[str]:
     """One text for each message that may not count, or counts as an empty one."""
@@ -18,7 +21,3 @@ def in_chat(body: wire.ChatRequest) -> Iterator[str]:
     for index, message in enumerate(messages):
         if message.model_fields_set.isdisjoint(_SAYING):
             yield f"messages[{index}] has no content: it counts as an empty one"
-
-
-_SAYING = frozenset({"content", "thinking", "images", "tool_calls"})
-"""What a message may say something with."""

@@ -37,8 +37,6 @@ _GONE = (
     "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, "
     "check ollama server logs for details"
 )
-
-
 _UNDECODED = "Failed to load image or audio file"
 _ABOUT_MEDIA = "the engine cannot decode it; for films it needs ffmpeg and ffprobe on the PATH of the server"
 
